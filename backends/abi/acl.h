@@ -1,7 +1,7 @@
-/* The whole API, family by family. build_ffi.py reads the families in this order too: types come before their use.
+/* All families of the API. build_ffi.py reads the families in the same order: types come before their use.
  *
- * The family headers are plain declarations: comments, #include, #define NAME NUMBER and C declarations, nothing else,
- * so that a C compiler and cffi read the same text. */
+ * The family headers contain only comments, #pragma once, #include, #define NAME NUMBER and C declarations, so that a C
+ * compiler and cffi read the same text. */
 #pragma once
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-/* For shared objects of the host that the simulator loads in place of kernel binaries.
+/* Macros for shared objects of the host that the simulator loads in place of kernel binaries.
  *
- * Every exported function with the signature of aclsimHostKernel is a kernel of that name. It is called once for each
- * block, blocks run at the same time on several threads, and all of them see the same arguments and the same workspace:
+ * Every exported function with the signature of aclsimHostKernel is the kernel of that name. It is called once for each
+ * block. Blocks run at the same time on several threads, with the same arguments and the same workspace:
  *
  *     #include "acl/aclsim_kernel.h"
  *
@@ -35,11 +35,11 @@
     ACLSIM_END void name(__attribute__((unused)) void *arguments, __attribute__((unused)) uint32_t block_index, \
                          __attribute__((unused)) uint32_t block_count, __attribute__((unused)) void *workspace)
 
-/* The sizes of the parameters, as aclrtFunctionGetParamInfo answers them. Each is aligned as a C structure aligns a
- * member of that size. */
+/* Defines the sizes of the parameters, as returned by aclrtFunctionGetParamInfo. Each parameter is aligned as a C
+ * structure aligns a member of that size. */
 #define ACLSIM_PARAMETERS(name, ...) \
     ACLSIM_BEGIN ACLSIM_EXPORT uint32_t name##_parameters[] = {__VA_ARGS__}; ACLSIM_END
 
-/* The workspace of a launch, which all its blocks share. */
+/* Defines the size of the workspace of a launch, which all its blocks share. */
 #define ACLSIM_WORKSPACE(name, bytes) \
     ACLSIM_BEGIN ACLSIM_EXPORT uint64_t name##_workspace_size = (bytes); ACLSIM_END

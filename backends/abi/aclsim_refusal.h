@@ -1,4 +1,4 @@
-/* For libraries above the runtime, the simulator's companions: a failure of theirs is told as the runtime's own. */
+/* Reports failures of the simulator's companions, which are libraries above the runtime, like those of the runtime. */
 #pragma once
 
 #include "base.h"
@@ -10,8 +10,8 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* Makes the text, with the function's name before it, the calling thread's newest for aclGetRecentErrMsg. Returns the
- * code, which aclrtGetLastError does not tell of: functions above the runtime do not change what it remembers. */
+/* Makes the text, preceded by the name of the function, the newest one of the calling thread for aclGetRecentErrMsg.
+ * Returns the code. aclrtGetLastError does not return it: functions above the runtime do not change its result. */
 aclError aclsimRefuse(const char *function, aclError code, const char *text);
 
 #ifdef __GNUC__

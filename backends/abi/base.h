@@ -1,4 +1,4 @@
-/* Types that every family shares. */
+/* Types shared by all families. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,10 +1,10 @@
-/* Error codes and what the runtime remembers of the last failure (API reference 13, 25-01). */
+/* Error codes, and the recorded error of the last failure (API reference 13, 25-01). */
 #pragma once
 
 #include "base.h"
 
-/* Each code: meaning, and after the bar what to do; without one, the advice of its group. ascend_rt's error table is
- * made from these lines. */
+/* Comment of each code: its meaning and, after a bar, the advice; without a bar, the advice of the group applies. The
+ * error table of ascend_rt is generated from these lines. */
 
 /* @errors success: nothing to do */
 #define ACL_SUCCESS 0 /* success */

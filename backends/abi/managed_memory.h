@@ -1,4 +1,4 @@
-/* Memory that moves between host and device by itself (API reference 11-05, 26). */
+/* Memory that moves between host and device automatically (API reference 11-05, 26). */
 #pragma once
 
 #include "base.h"

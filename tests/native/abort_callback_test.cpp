@@ -1,5 +1,5 @@
-// A call that ends the running task of a stream waits for its callback of aclrtLaunchCallback as for any other task,
-// and a callback that it has dropped is not called any more.
+// Calls that abort the tasks of a stream wait for a running callback of aclrtLaunchCallback as for any other running
+// task. A callback that was dropped from the queue is not called any more.
 #include <pthread.h>
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// A thread that takes the callbacks of a stream until it is told to end.
+// Thread that runs the callbacks of a stream until the object is destroyed.
 class ReportThread {
   public:
     explicit ReportThread(aclrtStream stream) : thread_([this] { serve(); }) {
@@ -50,8 +50,8 @@ std::uint32_t available_streams() {
     return count;
 }
 
-// end() is called while a callback runs, which goes on once has_begun() says that the call waits. Whoever returns first
-// has not waited.
+// Calls end() while a callback runs, and releases the callback when has_begun() returns true, because the call waits
+// then. The test fails if the call returns before the release.
 template <class End, class HasBegun>
 void waits_for_the_callback(const char *what, aclrtStream stream, End end, HasBegun has_begun) {
     ReportThread reports(stream);
@@ -80,7 +80,7 @@ void waits_for_the_callback(const char *what, aclrtStream stream, End end, HasBe
 void an_abort_waits() {
     const aclrtStream stream = new_stream();
     std::uint8_t unused = 0;
-    // While tasks are being aborted nothing can be submitted.
+    // Submissions fail while tasks are being aborted.
     waits_for_the_callback(
         "aclrtStreamAbort", stream, [=] { return aclrtStreamAbort(stream); },
         [&] { return aclrtProfTrace(&unused, 1, stream) == ACL_ERROR_RT_STREAM_ABORT; });
@@ -94,7 +94,7 @@ void an_abort_waits() {
     CHECK_OK(aclrtDestroyStream(other));
 }
 
-// The handle ends before the wait, the stream's number is given back behind it.
+// aclrtDestroyStreamForce invalidates the handle before the wait, and frees the stream's number after it.
 void a_forced_destruction_waits() {
     const aclrtStream stream = new_stream();
     const std::uint32_t before = available_streams();
@@ -112,7 +112,7 @@ void a_forced_destruction_waits() {
     CHECK(available_streams() == before + 1);
 }
 
-// Nothing else can be seen of a stop than that the thread says so when it has waited long.
+// A waiting aclrtStreamStop has no visible effect other than the report of a long wait.
 void a_stop_waits() {
     const aclrtStream stream = new_stream();
     StallReports reports;
@@ -133,11 +133,11 @@ void a_stop_waits() {
 
 void note_call(void *called) { *static_cast<bool *>(called) = true; }
 
-// The calling thread takes the callbacks, and looks for them only afterwards.
+// Subscribes the calling thread to the callbacks, but processes them only after end().
 template <class End>
 void drops_the_callback(const char *what, End end) {
     const aclrtStream stream = new_stream();
-    const aclrtStream other = new_stream();  // keeps the thread subscribed when the first is gone
+    const aclrtStream other = new_stream();  // keeps the thread subscribed after the end of the first stream
     const auto self = static_cast<std::uint64_t>(pthread_self());
     CHECK_OK(aclrtSubscribeReport(self, stream));
     CHECK_OK(aclrtSubscribeReport(self, other));
@@ -149,7 +149,7 @@ void drops_the_callback(const char *what, End end) {
         std::fprintf(stderr, "%s: the callback was dropped, and called all the same (%d)\n", what, code);
         std::abort();
     }
-    // One launched afterwards is called.
+    // A callback launched after the drop is called.
     CHECK_OK(aclrtLaunchCallback(note_call, &was_called, ACL_CALLBACK_BLOCK, other));
     CHECK_OK(aclrtProcessReport(1));
     CHECK(was_called);

@@ -1,6 +1,6 @@
-// While the host takes the pages of large memory back, which takes as long as there are pages, every other call goes
-// on; and what is allocated meanwhile keeps its content. The calls that give pages back are defined here: they wait at
-// a gate before they do it.
+// Return of large memory, which takes the host a time that grows with the number of pages: other calls proceed
+// meanwhile, and memory allocated meanwhile keeps its content. The test replaces the functions of the C library that
+// return pages, so that they wait at a latch first.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLarge = 1ULL << 30;
 constexpr std::size_t kSmall = 4096;
 
-std::atomic<LatchedCallback *> g_held{nullptr};  // where the next return of large memory waits
+std::atomic<LatchedCallback *> g_held{nullptr};  // latch of the next return of large memory
 
 void return_pages(std::uint64_t size) {
     LatchedCallback *const held = size >= kLarge ? g_held.exchange(nullptr) : nullptr;
@@ -73,7 +73,7 @@ void *new_large() {
     return memory;
 }
 
-// A few calls of each kind, none of which gives large memory back.
+// Makes a few calls of each kind, none of which returns large memory.
 void use(std::int32_t device) {
     CHECK_OK(aclrtSetDevice(device));
     const aclrtStream stream = new_stream();
@@ -109,13 +109,13 @@ void require_marked_and_free(void *memory) {
         CHECK(byte == kMark);
     }
     CHECK_OK(aclrtFree(memory));
-    for (int i = 0; i < 2; ++i) {  // here and in new_marked()
+    for (int i = 0; i < 2; ++i) {  // undoes aclrtSetDevice here and in new_marked()
         CHECK_OK(aclrtResetDevice(0));
     }
 }
 
-// give_back() works on device 0, which the main thread has set; is_reset: of the whole device, which need not serve
-// anybody before that is over.
+// Checks that other calls proceed while give_back() returns large memory of device 0, which the main thread has set.
+// If give_back() resets the whole device (`is_reset`), other calls on this device may wait for the reset.
 template <class GiveBack>
 void others_go_on_while(const char *what, GiveBack give_back, bool is_reset = false) {
     const auto check = [what](bool is_so, const char *text) {
@@ -196,8 +196,8 @@ void physical_memory() {
     CHECK_OK(aclrtFreePhysical(handle));
 }
 
-// With its last mapping the memory goes, too: a call that leaves two things to be done. Another thread does neither, or
-// the call would return while that thread is still at work on the addresses.
+// Removing the last mapping also frees the memory, so the call has two pieces of deferred work. Another thread must
+// take neither of them: otherwise the call could return while that thread still works on the addresses.
 void an_unmapped_address_is_free_at_once() {
     const aclrtPhysicalMemProp properties = physical(ACL_MEM_LOCATION_TYPE_DEVICE);
     aclrtDrvMemHandle handle = nullptr;
@@ -222,7 +222,7 @@ void an_unmapped_address_is_free_at_once() {
     CHECK_OK(aclrtReleaseMemAddress(address));
 }
 
-// A pool that has kLarge in its cache.
+// Creates a pool to which the stream has freed kLarge bytes.
 aclrtMemPool new_pool(aclrtStream stream, std::uint64_t threshold) {
     aclrtMemPoolProps properties{};
     properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
@@ -258,7 +258,7 @@ void whole_device() {
 
 int main() {
     CHECK_OK(aclInit(nullptr));
-    CHECK_OK(aclrtSetDevice(1));  // stays open
+    CHECK_OK(aclrtSetDevice(1));  // keeps device 1 open
     CHECK_OK(aclrtSetDevice(0));
     device_memory();
     host_memory();

@@ -1,5 +1,5 @@
-// pthread_cancel: a call is given up where it waits for work, and nowhere else. What another thread does afterwards
-// finds everything as it was.
+// Cancellation (pthread_cancel): a call is cancelled only where it waits for work, and otherwise runs to its end. The
+// state remains valid for calls of other threads.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 
 namespace {
 
-// Makes the calls on a thread that is to be cancelled from their beginning on. true: they have returned.
+// Makes the calls on a thread with a pending cancellation. Returns true if the calls returned.
 bool return_when_cancelled(const std::function<void()> &calls) {
     bool have_returned = false;
     std::thread([&] {
@@ -107,7 +107,7 @@ void files_are_read_and_written_in_full() {
     close(file);
 }
 
-// A thread that synchronizes a stream is given up; the stream, and those that wait for it, are not.
+// Cancellation ends a thread that synchronizes a stream, but affects neither the stream nor others that wait for it.
 void a_synchronization_is_given_up() {
     const aclrtStream stream = new_stream();
     LatchedCallback held;
@@ -132,7 +132,7 @@ void a_wait_for_callbacks_is_given_up() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// A kernel runs on the thread that waits for it, or on a worker, which is not cancelled.
+// Runs on the thread that waits for the kernel, or on a worker, which is not cancelled.
 aclError reach_a_cancellation_point(const aclsimKernelBlock *, void *) {
     pthread_testcancel();
     return ACL_SUCCESS;

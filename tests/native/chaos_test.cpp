@@ -1,6 +1,6 @@
-// Threads that do everything with the same handles, of eight devices: streams, events, notifies, buffers, graphs and
-// contexts are used while others destroy them, and devices are reset meanwhile; another process records some of the
-// events. Nothing crashes, nothing hangs, and afterwards the library works. chaos_test [SEED [STEPS]].
+// Chaos test of eight devices. Threads share all handles: streams, events, notifies, buffers, graphs and contexts are
+// used while other threads destroy them or reset their devices, and another process records some of the events. The
+// library must not crash or hang, and must work afterwards. Usage: chaos_test [SEED [STEPS]].
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +20,8 @@
 #include "check.h"
 #include "latch.h"
 
-// The calls are free to let several streams write the same memory.
+// Random calls may make several streams write the same memory at the same time. That race is the test's, not the
+// library's.
 extern "C" const char *__tsan_default_suppressions() { return "race:Transfer::move\nrace:Pattern::write\n"; }
 
 namespace {
@@ -28,13 +29,13 @@ namespace {
 constexpr int kThreads = 8;
 constexpr std::int32_t kDevices = 8;
 constexpr std::size_t kBytes = 64 * 1024;
-constexpr std::size_t kBurst = 12;  // tasks between two looks
+constexpr std::size_t kBurst = 12;  // upper bound of the tasks between two calls of look()
 constexpr int kFlood = 2100;
 constexpr std::uint64_t kDelay_us = 20;  // keeps streams busy, so that queues grow
 constexpr int kLimit_ms = 5;
 constexpr std::uint32_t kLimit_s = 1;
 
-// Handles that were alive when they came here. Any thread may have destroyed them since.
+// Handles that were valid when they were stored. Any thread may have destroyed them since.
 template <std::size_t count>
 using Shared = std::array<std::atomic<void *>, count>;
 
@@ -45,17 +46,17 @@ struct Handles {
     Shared<8> buffers{};
     Shared<4> contexts{};
     Shared<4> graphs{};
-    int peer = -1;  // a pipe to the other process
+    int peer = -1;  // pipe to the other process
 };
 
-// Without aborts every wait has its record, so that no call needs a limit. An abort or a forced reset leaves waits
-// whose record never comes; another abort ends them.
+// Without aborts every wait is ended by its record, so no call needs a time limit. An abort or a forced reset may drop
+// the record of a wait; another abort then ends the wait.
 enum class Manner : std::uint8_t { Orderly, Forceful };
 
 void count_one(void *counter) { ++*static_cast<std::atomic<int> *>(counter); }
 std::atomic<int> g_functions{0};
 
-// One thread's part. What a call answers depends on what the others did meanwhile, so nearly no answer is looked at.
+// Random calls of one thread. Their results depend on the other threads, so nearly all of them are ignored.
 class Player {
   public:
     Player(Handles &handles, unsigned seed, Manner manner) : handles_(handles), random_(seed), manner_(manner) {}
@@ -94,7 +95,7 @@ class Player {
     }
     std::int32_t device() { return static_cast<std::int32_t>(below(kDevices)); }
 
-    // Which device and context the thread works with.
+    // Changes the device or context of the thread.
     void change_surroundings() {
         aclrtContext context = nullptr;
         switch (below(4)) {
@@ -114,7 +115,7 @@ class Player {
         }
     }
 
-    // More than a queue takes: the call waits for a place, while others may destroy the stream.
+    // Submits more tasks than a queue holds: the call waits for a place while others may destroy the stream.
     void flood() {
         for (const auto &stream : handles_.streams) {
             void *const flooded = stream;
@@ -172,7 +173,7 @@ class Player {
         }
     }
 
-    // An event that the other process records too, if it keeps up.
+    // Creates an event that the other process records too, unless the pipe to that process is full.
     void *shared_event() {
         aclrtEvent event = nullptr;
         aclrtIpcEventHandle told{};
@@ -276,7 +277,7 @@ class Player {
     const Manner manner_;
 };
 
-// Lets queues grow now and then, and ends the waits whose record an abort has dropped.
+// Lets queues grow from time to time, and ends waits whose record was dropped by an abort.
 void stir(const std::atomic<bool> &is_over, Manner manner) {
     while (!is_over) {
         (void)aclsimHold(1);
@@ -331,7 +332,7 @@ void chaos(unsigned seed, int steps, Manner manner, int peer) {
     stirrer.join();
 }
 
-// The other process, until nothing more is told.
+// Work of the other process, until the pipe is closed.
 void use_shared_events(int pipe) {
     aclrtIpcEventHandle told{};
     for (std::int32_t device = 0; read(pipe, &told, sizeof told) == sizeof told; device = (device + 1) % kDevices) {
@@ -339,7 +340,7 @@ void use_shared_events(int pipe) {
         aclrtEvent event = nullptr;
         CHECK_OK(aclrtSetDevice(device));
         CHECK_OK(aclrtCreateStream(&stream));
-        if (aclrtIpcOpenEventHandle(told, &event) == ACL_SUCCESS) {  // otherwise it is destroyed
+        if (aclrtIpcOpenEventHandle(told, &event) == ACL_SUCCESS) {  // fails if the event has been destroyed
             (void)aclrtStreamWaitEvent(stream, event);
             (void)aclrtRecordEvent(event, stream);
             (void)aclrtSynchronizeStreamWithTimeout(stream, kLimit_ms);
@@ -407,10 +408,10 @@ void everything_is_given_back(std::size_t free_at_first) {
 
 int main(int count, char **arguments) {
     setenv("ASCEND_RT_SIM_DEVICES", std::to_string(kDevices).c_str(), 1);
-    setenv("ASCEND_RT_SIM_STALL_MS", "10000", 0);  // who hangs says why before the watchdog ends it
+    setenv("ASCEND_RT_SIM_STALL_MS", "10000", 0);  // explains a hang before the watchdog aborts
     const auto seed = static_cast<unsigned>(count > 1 ? std::atoi(arguments[1]) : 1);
     const int steps = count > 2 ? std::atoi(arguments[2]) : 500;
-    const Peer peer;  // before this process has threads
+    const Peer peer;  // fork before this process has threads
     const Watchdog watchdog("chaos_test", std::chrono::seconds(180));
     CHECK_OK(aclInit(nullptr));
     const std::size_t free_at_first = free_memory_at_first();

@@ -1,4 +1,4 @@
-// The memory check under several threads: who works with memory that others free is told of, and nobody else.
+// Memory check with several threads: reports each incorrect use of memory, and no correct one.
 #include "check.h"
 
 #include <cstdlib>
@@ -24,7 +24,8 @@ std::uint64_t new_reports() {
     return known - before;
 }
 
-// Memory of its own in the order of its own stream, and of a pool that others work with too.
+// Uses memory correctly, in the order of one stream: allocations of this thread, and of a pool that other threads use
+// too.
 void work_rightly(aclrtMemPool pool) {
     const aclrtStream stream = new_stream();
     for (int step = 0; step < kSteps; ++step) {
@@ -46,7 +47,7 @@ void work_rightly(aclrtMemPool pool) {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// One stream hands memory to another, which frees it.
+// Uses memory correctly: one stream hands it over to another, which frees it.
 void hand_over(aclrtMemPool pool) {
     const aclrtStream giver = new_stream();
     const aclrtStream taker = new_stream();
@@ -67,7 +68,7 @@ void hand_over(aclrtMemPool pool) {
     CHECK_OK(aclrtDestroyEvent(done));
 }
 
-// Each thread makes the same number of mistakes.
+// Writes beyond the requested size of an allocation, once per step.
 void work_wrongly() {
     for (int step = 0; step < kSteps; ++step) {
         void *memory = nullptr;
@@ -77,7 +78,7 @@ void work_wrongly() {
     }
 }
 
-// A synchronous copy of another thread works with memory that is freed: at a moment that the test chooses.
+// Imitates a synchronous copy, so that another thread can free the memory at a moment chosen by the test.
 void a_call_uses_memory_until_it_returns() {
     Simulator &sim = Simulator::get();
     void *memory = nullptr;
@@ -96,7 +97,7 @@ void a_call_uses_memory_until_it_returns() {
     CHECK(new_reports() == 0);
 }
 
-// The uses of a batch's items go with their tasks, one with each.
+// In a batch copy, each task takes over the uses of its item only.
 void an_item_of_a_batch_uses_its_own_memory() {
     constexpr std::size_t kItems = 2;
     const aclrtStream stream = new_stream();
@@ -115,7 +116,7 @@ void an_item_of_a_batch_uses_its_own_memory() {
     aclsimHold(1);
     CHECK_OK(aclrtMemcpyBatchAsync(device, sizes, host, sizes, kItems, &attribute, &first, 1, &failed, stream));
     CHECK_OK(aclrtFree(device[0]));
-    CHECK(new_reports() == 1);  // of one task, not of both
+    CHECK(new_reports() == 1);  // for one task, not for both
     aclsimHold(0);
     CHECK_OK(aclrtSynchronizeStream(stream));
     CHECK_OK(aclrtFree(device[1]));
@@ -125,7 +126,7 @@ void an_item_of_a_batch_uses_its_own_memory() {
     CHECK(new_reports() == 0);
 }
 
-// What was freed long ago is forgotten, and forgetting it is no mistake.
+// The check discards its records of the oldest freed allocations, without a report.
 void old_allocations_are_forgotten() {
     void *first = nullptr;
     CHECK_OK(aclrtMalloc(&first, 64, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -134,7 +135,7 @@ void old_allocations_are_forgotten() {
     CHECK(std::strstr(aclGetRecentErrMsg(), "aclrtFree at ") != nullptr);
     for (int i = 0; i < 5000; ++i) {
         void *other = nullptr;
-        CHECK_OK(aclrtMalloc(&other, 1024, ACL_MEM_MALLOC_HUGE_FIRST));  // elsewhere: the smallest room that fits
+        CHECK_OK(aclrtMalloc(&other, 1024, ACL_MEM_MALLOC_HUGE_FIRST));
         CHECK_OK(aclrtFree(other));
     }
     CHECK(new_reports() == 0);

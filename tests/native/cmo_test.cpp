@@ -15,10 +15,11 @@ namespace {
 
 constexpr std::size_t kStreams = 4;
 constexpr std::size_t kRounds = 20;
-constexpr std::size_t kExecutions = 25;  // of each thread
+constexpr std::size_t kExecutions = 25;  // per thread
 
-// Every stream does one operation per round and then waits for those of all streams, so that its nth barrier passes
-// after everybody's nth operation. Executions come one after the other, so that the numbers go on in the next.
+// Checks the order of operations and barriers. In each round, every stream executes one operation and then waits for
+// those of all streams, so its nth barrier passes after the nth operation of each stream. Executions run one after the
+// other, so the counts continue from one execution to the next.
 class Order final : public aclsim::Observer {
   public:
     explicit Order(std::uint32_t first_stream) : first_stream_(first_stream) {}

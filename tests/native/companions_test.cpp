@@ -1,5 +1,5 @@
-// The libraries over the runtime: what a descriptor and a set of attributes keep, what is no live object, and what they
-// refuse.
+// Companion libraries above the runtime: content of descriptors and sets of attributes, handles of no live object, and
+// unsupported functions.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -26,7 +26,7 @@ void a_descriptor_keeps_what_it_is_made_of() {
     std::int64_t dims[] = {2, 3, 4};
     aclTensorDesc *desc = aclCreateTensorDesc(ACL_FLOAT16, 3, dims, ACL_FORMAT_NCHW);
     CHECK(desc != nullptr);
-    dims[0] = 99;  // copied
+    dims[0] = 99;  // the descriptor has a copy
     CHECK(aclGetTensorDescType(desc) == ACL_FLOAT16);
     CHECK(aclGetTensorDescFormat(desc) == ACL_FORMAT_NCHW);
     CHECK(aclGetTensorDescNumDims(desc) == 3);
@@ -44,7 +44,7 @@ void a_descriptor_keeps_what_it_is_made_of() {
     aclDestroyTensorDesc(desc);
 }
 
-// Shape and format are those of the memory: what is asked for is the tensor's own.
+// aclSetTensorShape and aclSetTensorFormat set the layout in memory; the getters return the original shape and format.
 void the_shape_in_memory_is_another() {
     const std::int64_t in_memory[] = {7};
     aclTensorDesc *desc = aclCreateTensorDesc(ACL_FLOAT, 3, kDims, ACL_FORMAT_ND);
@@ -58,7 +58,7 @@ void the_shape_in_memory_is_another() {
     CHECK(aclGetTensorDescFormat(desc) == ACL_FORMAT_NCHW);
     CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclSetTensorShape(desc, 1, nullptr));
     CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclSetTensorShape(desc, -1, in_memory));
-    CHECK_OK(aclSetTensorFormat(nullptr, ACL_FORMAT_ND));  // as the vendor's library has it
+    CHECK_OK(aclSetTensorFormat(nullptr, ACL_FORMAT_ND));  // succeeds, as in the vendor's library
     aclDestroyTensorDesc(desc);
 }
 
@@ -127,7 +127,7 @@ void what_is_no_descriptor() {
     CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclSetTensorPlaceMent(desc, ACL_MEMTYPE_HOST));
     CHECK(aclGetTensorDescElementCount(desc) == 0);
     CHECK(recent_text().find("is not a live tensor descriptor") != std::string::npos);
-    aclDestroyTensorDesc(desc);  // said, and nothing else
+    aclDestroyTensorDesc(desc);  // only sets the error text
     CHECK(recent_text().find("aclDestroyTensorDesc: ") == 0);
 }
 
@@ -171,10 +171,10 @@ void compile_options() {
     char value[256] = {};
     CHECK(aclGetCompileoptSize(ACL_OP_JIT_COMPILE) == sizeof value);
     CHECK_OK(aclGetCompileopt(ACL_OP_JIT_COMPILE, value, sizeof value));
-    CHECK(std::string(value) == "disable");  // the default product's
+    CHECK(std::string(value) == "disable");  // value of the default product
     CHECK_OK(aclSetCompileopt(ACL_OP_JIT_COMPILE, "enable"));
     CHECK_OK(aclGetCompileopt(ACL_OP_JIT_COMPILE, value, sizeof value));
-    CHECK(std::string(value) == "disable");  // the product's, whatever was set
+    CHECK(std::string(value) == "disable");  // value of the product, regardless of the setting
     CHECK_OK(aclSetCompileopt(ACL_OP_DEBUG_OPTION, "oom"));
     CHECK(aclGetCompileoptSize(ACL_OP_DEBUG_OPTION) == 4);
     CHECK_CODE(ACL_ERROR_FAILURE, aclGetCompileopt(ACL_OP_DEBUG_OPTION, value, 3));
@@ -203,7 +203,7 @@ void an_operator_is_refused_by_its_name() {
     for (const aclTensorDesc *input : inputs) {
         aclDestroyTensorDesc(input);
     }
-    CHECK_CODE(ACL_ERROR_INVALID_PARAM, run("Add"));  // the descriptors are no more
+    CHECK_CODE(ACL_ERROR_INVALID_PARAM, run("Add"));  // the descriptors have been destroyed
     CHECK(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL) == ACL_SUCCESS);
 }
 

@@ -1,4 +1,4 @@
-// Movement of data in pieces: nothing is left out, an interruption ends it, and aborts may come at any moment.
+// Movement of data in pieces: moves every byte, ends at an interruption, and is correct with aborts at any moment.
 #include "tasks/copy.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using aclsim::Transfer;
 namespace {
 
 constexpr std::size_t kMiB = 1ULL << 20;
-constexpr std::size_t kLarge = 130 * kMiB + 4;  // more than two pieces, and no multiple of one
+constexpr std::size_t kLarge = 130 * kMiB + 4;  // more than two pieces, and not a multiple of their size
 
 std::vector<unsigned char> random_bytes(std::size_t size) {
     std::vector<unsigned char> bytes(size);
@@ -32,7 +32,7 @@ std::vector<unsigned char> random_bytes(std::size_t size) {
     return bytes;
 }
 
-// Small copies and those that no cache holds take different ways.
+// Covers small copies and those above 32 MiB, which may bypass the caches.
 void bytes_move_between_any_addresses() {
     constexpr std::size_t kOffsets[] = {0, 1, 16, 63};
     constexpr unsigned char kGuard = 0xA5;

@@ -1,5 +1,5 @@
-// Deadlocks of every mixture are named at once and exactly, and what only looks like one is not. Each case runs in a
-// process of its own, whose threads are known: the answer depends on what every thread of the program does.
+// Detection of deadlocks: every kind of deadlock is reported at once and exactly, and no other wait is reported as one.
+// Each case runs in a separate process with known threads, because the result depends on every thread of the program.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,10 +20,10 @@
 
 namespace {
 
-constexpr const char *kLooks = "200";       // ms after which a wait that is no deadlock is explained
-constexpr const char *kForLong = "600000";  // a text that comes sooner is that of a deadlock
+constexpr const char *kLooks = "200";       // ms after which a wait without a deadlock is explained
+constexpr const char *kForLong = "600000";  // ms; an earlier text is that of a deadlock
 
-// With a bit of its own: may be waited for before it is recorded.
+// Creates an event that streams can wait for before it is recorded.
 aclrtEvent new_bit_event() {
     aclrtEvent event = nullptr;
     CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
@@ -36,8 +36,7 @@ aclrtNotify new_notify() {
     return notify;
 }
 
-// --- deadlocks: the calls do not return, the parent ends the process
-// ---------------------------------------------------
+// --- deadlocks: the calls do not return, the parent kills the process ------------------------------------------------
 
 void events() {
     aclrtStream a = new_stream();
@@ -84,7 +83,7 @@ void host_function_that_waits_for_its_device() {
     aclrtSynchronizeStream(stream);
 }
 
-// Host functions of a context have one thread.
+// Host functions of a context share one thread.
 void host_function_that_waits_for_another() {
     static aclrtStream other = new_stream();
     static std::promise<void> submitted;
@@ -113,7 +112,7 @@ void full_queue() {
     }
 }
 
-// The thread that would record the event has ended after the wait began.
+// The only thread that could record the event ends during the wait.
 void thread_that_ended() {
     aclrtStream stream = new_stream();
     CHECK_OK(aclrtStreamWaitEvent(stream, new_bit_event()));
@@ -124,7 +123,7 @@ void thread_that_ended() {
     aclrtSynchronizeStream(stream);
 }
 
-// A wait for an event that a thread may record.
+// Waits for an event that any other thread could record.
 void wait_for_gate() {
     aclrtStream stream = new_stream();
     CHECK_OK(aclrtStreamWaitEvent(stream, new_bit_event()));
@@ -132,14 +131,14 @@ void wait_for_gate() {
 }
 
 std::uint64_t this_thread() { return static_cast<std::uint64_t>(pthread_self()); }
-aclsimThread g_main;  // as the program names it
+aclsimThread g_main;  // main thread, as the program names it
 
 std::size_t name_main(aclsimThread *threads, std::size_t /*capacity*/) {
     threads[0] = g_main;
     return 1;
 }
 
-// As the threads of a library for mathematics.
+// The other thread is like that of a mathematical library: it does not call the runtime.
 void thread_that_is_not_named() {
     g_main = {this_thread(), 0};
     CHECK_OK(aclsimSetThreadProvider(name_main));
@@ -156,10 +155,9 @@ void thread_that_waits_for_the_waiting_one() {
     }).join();
 }
 
-// --- no deadlocks: the wait is explained after its time, as what it is
-// ---------------------------------------------------
+// --- long waits without a deadlock: explained after the time of kLooks -----------------------------------------------
 
-std::function<void()> g_end;  // what another thread does when the parent has read the explanation
+std::function<void()> g_end;  // called by another thread after the parent has read the explanation
 
 void other_thread_records() {
     aclrtStream stream = new_stream();
@@ -169,7 +167,7 @@ void other_thread_records() {
     CHECK_OK(aclrtSynchronizeStream(stream));
 }
 
-// The last of more than fit at first.
+// Names more threads than fit into the first array. Only the last one does not wait.
 std::size_t name_many(aclsimThread *threads, std::size_t capacity) {
     constexpr std::size_t kMany = 100;
     for (std::size_t i = 0; i < std::min(capacity, kMany); ++i) {
@@ -191,7 +189,7 @@ void unknown_thread_records() {
     other_thread_records();
 }
 
-// Though the program does not name it.
+// The program does not name the thread, but the thread has used the library.
 void thread_that_has_submitted_records() {
     static std::promise<void> latch;
     aclrtStream stream = new_stream();
@@ -227,7 +225,7 @@ void ring_without_its_first_token() {
     CHECK_OK(aclrtSynchronizeStream(b));
 }
 
-// The second thread waits too, but its wait will end: then it may record.
+// The second thread waits too, but its wait can end, and then the thread may record the event.
 void waiting_thread_records() {
     static std::promise<void> latch;
     aclrtStream stream = new_stream();
@@ -245,7 +243,7 @@ void waiting_thread_records() {
     second.join();
 }
 
-// A callback runs on the thread that takes callbacks: user code, that may record.
+// A callback runs on the subscribed thread. It is code of the program, so it may record the event.
 void callback_records() {
     static aclrtStream stream = new_stream();
     static aclrtEvent gate = new_bit_event();
@@ -293,7 +291,7 @@ void record_of_another_process() {
     CHECK_OK(aclrtDestroyEvent(event));  // its shared memory would outlive _exit()
 }
 
-// Ends by itself, with a failure.
+// The wait with a limit ends by itself, with a failure.
 void limited_wait_in_a_cycle() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
@@ -310,8 +308,8 @@ struct Case {
     const char *name;
     void (*run)();
     const char *heading;
-    const char *part;  // of the text
-    const char *last;  // line
+    const char *part;  // must occur in the text
+    const char *last;  // last line of the text; nullptr to accept any
 };
 constexpr const char *kCycle = "  which waits for itself: a deadlock\n";
 constexpr const char *kEnd = "  and nothing is left that could end that: a deadlock\n";
@@ -350,7 +348,7 @@ const Case kOthers[] = {
     {"limit", limited_wait_in_a_cycle, "aclrtSynchronizeStream has waited", "waits for event", nullptr},
 };
 
-// The process of one case: what it writes to standard error, until the text is complete.
+// Process of one case. Its standard error is a pipe to this process.
 class Child {
   public:
     Child(const Case &tried, const char *stall_ms, bool has_second_thread) {
@@ -360,7 +358,7 @@ class Child {
         process_ = fork();
         CHECK(process_ >= 0);
         if (process_ == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);  // what never ends must not outlive a test that fails
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // a deadlocked process must not outlive a failing test
             dup2(errors[1], STDERR_FILENO);
             close(orders[1]);
             setenv("ASCEND_RT_SIM_STALL_MS", stall_ms, 1);
@@ -389,7 +387,8 @@ class Child {
     Child(const Child &) = delete;
     Child &operator=(const Child &) = delete;
 
-    // All that it writes, until one text has the part; a text is written at once.
+    // Reads standard error until the part appears; returns everything that was read. A text is written at once, so it
+    // is complete.
     std::string text_with(const std::string &part) const {
         std::string text;
         while (text.find(part) == std::string::npos) {

@@ -1,5 +1,5 @@
-// A stream that is destroyed, but not by force, does everything whose submission succeeded: also what another thread
-// could only submit meanwhile, because the queue was full.
+// aclrtDestroyStream executes every task whose submission succeeded, including a task that another thread could submit
+// only during the destruction because the queue was full.
 #include "concurrent.h"
 #include "latch.h"
 #include "stall_reports.h"
@@ -38,7 +38,7 @@ void what_was_submitted_meanwhile_is_done() {
     while (aclrtStreamGetId(stream, &id) == ACL_SUCCESS) {
         std::this_thread::yield();
     }
-    // The record that finds a place now is not done at once when those before it are.
+    // Delay the record that gets the next place in the queue, so that it does not end together with those before it.
     CHECK_OK(aclsimDelayTasks(nullptr, kDelay_us));
     first.released.open();
     CHECK(returns(recording));

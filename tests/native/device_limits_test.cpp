@@ -1,4 +1,4 @@
-// The limits that a configuration of aclInit sets, on a 910B: what is rounded, what is kept, what is passed over.
+// Device limits from the configuration of aclInit, on a 910B: rounded, accepted and ignored values.
 #include "machine/device_limits.h"
 
 #include <cstdio>
@@ -60,7 +60,7 @@ void configuration() {
     std::remove(path);
     CHECK(aclsim::device_limit(ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE) == 80 * kKiB);
     CHECK(aclsim::device_limit(ACL_RT_DEV_LIMIT_SIMD_PRINTF_FIFO_SIZE_PER_CORE) == 4 * kKiB);
-    CHECK(aclsim::device_limit(ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE) == 1152);  // not on this product
+    CHECK(aclsim::device_limit(ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE) == 1152);  // ignored on this product
     CHECK(aclsim::device_limit(ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE) == 2 * kMiB);
 }
 

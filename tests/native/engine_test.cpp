@@ -1,5 +1,5 @@
-// The engine's own parts: what observers are told, the order of ready streams, handles, and how the cost of a task
-// depends on nothing but itself.
+// Parts of the engine: facts reported to observers, order of ready streams, handles, number of threads, and release of
+// long chains of waits.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -20,7 +20,7 @@ using aclsim::Time;
 
 namespace {
 
-// Writes down what it is told, with streams in the order in which they were first seen: "a", "b", ...
+// Records the facts as text. Streams are named "a", "b", ... in the order of their first appearance.
 class Recorder final : public Observer {
   public:
     void submitted(const aclsim::Moment &, const Stream &stream, const Task &task,
@@ -80,8 +80,8 @@ void observers_see_every_step_and_edge() {
         CHECK_OK(aclrtStreamWaitEvent(b, event));
         CHECK(aclsimHold(0) == 0);
         CHECK_OK(aclrtSynchronizeStream(b));
-        CHECK_OK(aclrtRecordEvent(event, a));      // at once
-        CHECK_OK(aclrtStreamWaitEvent(b, event));  // no task, but an edge to the next one all the same
+        CHECK_OK(aclrtRecordEvent(event, a));      // ends at once
+        CHECK_OK(aclrtStreamWaitEvent(b, event));  // creates no task, but an edge to the next one
     }
     const std::vector<std::string> expected = {
         "submit a1 by aclrtRecordEvent",
@@ -103,7 +103,7 @@ void observers_see_every_step_and_edge() {
     CHECK_OK(aclrtDestroyStream(b));
 }
 
-// Also of streams that are done already the host learns with the device's synchronization that they are.
+// A synchronization of the device reports knowledge of all its streams, including those that are already done.
 void observers_see_what_a_synchronization_of_the_device_finds_done() {
     aclrtStream stream = new_stream();
     aclrtEvent event = new_event();
@@ -120,13 +120,13 @@ void observers_see_what_a_synchronization_of_the_device_finds_done() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// A wait is bound to its record: a later record of the same event is neither its cause nor its edge.
+// A wait is bound to its record: a later record of the same event is neither its cause nor ordered before it.
 void a_wait_is_told_with_the_record_that_it_is_for() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
     aclrtEvent gate = new_event();
     aclrtEvent event = new_event();
-    CHECK_OK(aclrtRecordEvent(gate, b));  // a later record is to open it
+    CHECK_OK(aclrtRecordEvent(gate, b));  // task b1, before the observed ones
     CHECK(aclsimHold(1) == 0);
     Recorder recorder;
     {
@@ -149,8 +149,8 @@ void a_wait_is_told_with_the_record_that_it_is_for() {
     CHECK_OK(aclrtDestroyStream(b));
 }
 
-// What precedes the launch comes before the first replays, an activation before what it starts, all of it before the
-// end of the launch.
+// The task before the launch is ordered before the first replays, an activation before the replays that it starts, and
+// all of these before the end of the launch.
 void models_are_told_with_their_orders() {
     constexpr std::uint32_t kActivated = 0x7FFFFFFF;
     aclrtStream stream = new_stream();
@@ -181,7 +181,7 @@ void models_are_told_with_their_orders() {
             orders.push_back(line);
         }
     }
-    // The head's stream is b, with its third and fourth task, the activated one c, with its second.
+    // b3 and b4 are replays of the head stream, c2 is the replay of the activated stream, and a2 is the launch.
     const std::vector<std::string> expected = {"order a1 b3", "order b4 c2", "order b4 a2", "order c2 a2"};
     CHECK(orders == expected);
     CHECK_OK(aclmdlRIDestroy(model));
@@ -204,7 +204,8 @@ class Origins final : public Observer {
     std::vector<aclsim::Origin> list;
 };
 
-// Another thread queues the tasks of a model when they can start: they are still there for the call that launched it.
+// Tasks of a model that cannot start yet are queued later by another thread. Their origin is still the call that
+// launched the model.
 void replays_are_told_with_the_launch_as_their_origin() {
     aclrtStream stream = new_stream();
     aclrtStream bound = nullptr;
@@ -325,10 +326,10 @@ std::uint32_t own_threads() {
     return core.own_threads();
 }
 
-// The thread that ends a task takes the next one of the stream, and calls no other for it.
+// The thread that ends a task runs the next one of the stream too, without waking another thread.
 void tasks_of_one_stream_need_one_thread() {
     constexpr std::uint64_t kTasks = 50;
-    constexpr std::size_t kSize = 4 << 20;  // long enough for another thread to start
+    constexpr std::size_t kSize = 4 << 20;  // bytes; the fill is long enough for another thread to start
     aclrtStream stream = new_stream();
     void *memory = nullptr;
     CHECK_OK(aclrtMalloc(&memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -341,14 +342,14 @@ void tasks_of_one_stream_need_one_thread() {
             CHECK_OK(aclrtMemsetAsync(memory, kSize, 1, kSize, stream));
         }
         CHECK(aclsimHold(0) == 0);
-        CHECK(last.over.opens());  // not by a synchronization, which would help
+        CHECK(last.over.opens());  // not a synchronization, which would help
     }
     CHECK(own_threads() == before + 1);
     CHECK_OK(aclrtFree(memory));
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// A chain of waits through all streams, queued while nothing may start: releasing it must not recurse.
+// Queues a chain of waits through all streams while no task may start. The release of the chain must not recurse.
 void a_long_chain_is_released_without_recursion() {
     constexpr int kStreams = 1000;
     constexpr int kRounds = 20;
@@ -377,7 +378,7 @@ void a_long_chain_is_released_without_recursion() {
 
 int main() {
     CHECK_OK(aclrtSetDevice(0));
-    tasks_of_one_stream_need_one_thread();  // first: other tests start threads
+    tasks_of_one_stream_need_one_thread();  // runs first, because other tests start threads
     observers_see_every_step_and_edge();
     observers_see_what_a_synchronization_of_the_device_finds_done();
     a_wait_is_told_with_the_record_that_it_is_for();

@@ -1,5 +1,5 @@
-// Which threads run exception callbacks: one that synchronizes, the one whose call made the task fail, or one of the
-// simulator's own. No other does, whatever it calls; and no failure waits for another call to be told.
+// Threads that run exception callbacks: a synchronizing thread, the thread whose call made the task fail, or a thread
+// of the simulator, but no others. The report of a failure never waits for a later call.
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -13,9 +13,9 @@ namespace {
 constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
 
 std::mutex g_mutex;
-std::set<std::thread::id> g_threads;  // that have run the callback
+std::set<std::thread::id> g_threads;  // threads that have run the callback
 std::atomic<int> g_told{0};
-LatchedCallback *g_first = nullptr;  // where the first callback waits
+LatchedCallback *g_first = nullptr;  // latch of the first callback
 Latch *g_second = nullptr;
 
 void note_thread(aclrtExceptionInfo *) {
@@ -35,7 +35,7 @@ bool has_run(std::thread::id thread) {
     return g_threads.count(thread) != 0;
 }
 
-// The task fails a little later, on a thread of the simulator.
+// Submits a task that fails after a delay, on a thread of the simulator.
 void fail_later(aclrtStream stream) {
     std::uint8_t unused = 0;
     CHECK_OK(aclsimDelayTasks(stream, 1000));
@@ -44,8 +44,8 @@ void fail_later(aclrtStream stream) {
     CHECK_OK(aclsimClearFaults());
 }
 
-// While the first callback runs on a thread of the simulator's own, a second task fails. A thread that only asks for
-// the state of streams sees that, and runs nothing.
+// A second task fails while the first callback runs on a thread of the simulator. A thread that only queries streams
+// observes the end of the task, but runs no callback.
 void a_thread_that_queries_runs_no_callback() {
     LatchedCallback first;
     Latch second;
@@ -88,7 +88,7 @@ void a_thread_that_queries_runs_no_callback() {
 Latch *g_told_once = nullptr;
 void note_failure(aclrtExceptionInfo *) { g_told_once->open(); }
 
-// The first copy of the batch fails at once, inside the call; the second is refused.
+// The first copy of the batch fails immediately, inside the call. The second copy is rejected, so the call fails too.
 void a_call_that_fails_tells_what_failed_in_it() {
     constexpr std::size_t kBytes = 64;
     void *memory = nullptr;

@@ -1,4 +1,4 @@
-// A process that ends while streams wait: what the library's threads still do after main() finds everything they need.
+// End of a process while streams wait: everything that the library's threads use after main() still exists.
 #include <cstdint>
 #include <cstdlib>
 
@@ -9,9 +9,10 @@ namespace {
 std::uint64_t *g_value = nullptr;
 aclrtStream g_streams[8] = {};
 
-// The first handler is the last to run: whatever the library destroys at the end of the process is gone by now.
+// Runs last, because it is registered first: the library has already destroyed everything that it destroys at the end
+// of the process.
 void release_them() {
-    __atomic_store_n(g_value, 1, __ATOMIC_RELEASE);  // another thread looks at it
+    __atomic_store_n(g_value, 1, __ATOMIC_RELEASE);  // another thread polls it
     for (const aclrtStream stream : g_streams) {
         CHECK_OK(aclrtSynchronizeStream(stream));
     }

@@ -1,5 +1,5 @@
-// What observers are told of memory: the accesses of every kind of task, with their modes, and each allocation and free
-// exactly once.
+// Facts about memory: observers receive the accesses of every kind of task with their modes, and each allocation and
+// free exactly once.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -21,7 +21,7 @@ constexpr auto kRead = AccessMode::Read;
 constexpr auto kWrite = AccessMode::Write;
 constexpr auto kBoth = AccessMode::ReadWrite;
 
-// An access, and how often which pieces repeat: once, unless it is said.
+// Access as reported: `count` pieces of `width` bytes that begin `stride` bytes apart; by default one piece.
 struct Told {
     const void *address;
     std::uint64_t size;
@@ -81,7 +81,7 @@ class Facts final : public Observer {
     int tasks = 0;
     int allocations = 0;
     std::map<const void *, std::uint64_t> live;
-    std::map<std::uint64_t, const void *> leaving;  // whose free no stream has reached
+    std::map<std::uint64_t, const void *> leaving;  // queued frees that no stream has reached yet
 
   private:
     void add(const Access &it) {
@@ -98,7 +98,7 @@ struct Operands {
     unsigned char *b = nullptr;
     unsigned char *pinned = nullptr;
     unsigned char *managed = nullptr;
-    unsigned char *status = nullptr;  // of overflows
+    unsigned char *status = nullptr;  // float overflow status
     aclrtStream stream = new_stream();
 
     Operands() {
@@ -120,7 +120,7 @@ struct Operands {
     Operands &operator=(const Operands &) = delete;
 };
 
-// Parameters in memory, and the seed.
+// Takes the parameters and the seed from memory.
 aclError draw_numbers(const Operands &it) {
     aclrtRandomNumTaskInfo info{};
     info.dataType = ACL_FLOAT;
@@ -150,7 +150,7 @@ void each_task_tells_what_it_accesses() {
     aclrtStream s = it.stream;
     const auto kInside = ACL_MEMCPY_INNER_DEVICE_TO_DEVICE;
     CHECK_OK(aclrtSetMemcpyDesc(it.b + 1024, kInside, it.a, it.b, 64, nullptr));
-    auto *const addresses = reinterpret_cast<void **>(it.b + 2048);  // device memory is the host's here
+    auto *const addresses = reinterpret_cast<void **>(it.b + 2048);  // the host can access device memory
     addresses[0] = it.a + 512;
     addresses[1] = it.b + 512;
     const std::vector<Row> rows = {
@@ -209,7 +209,7 @@ void each_task_tells_what_it_accesses() {
     }
 }
 
-// In the stream of a model, which alone takes such an operation.
+// Uses the stream of a model, because no other stream accepts such an operation.
 void a_described_cache_operation_tells_its_range() {
     const Operands it;
     aclmdlRI model = nullptr;
@@ -233,7 +233,7 @@ void a_described_cache_operation_tells_its_range() {
 
 // --- allocations -----------------------------------------------------------------------------------------------------
 
-// Allocates and frees in one way; with how many allocations.
+// One way to allocate and free, and the number of allocations it reports.
 struct Way {
     const char *name;
     std::function<void()> use;

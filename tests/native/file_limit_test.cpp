@@ -1,5 +1,5 @@
-// A limit on the size of files (ulimit -f), as batch systems set it: calls that would go beyond it fail with a text
-// that names the limit, and the process goes on. When the limit is raised, the same calls work.
+// Limit on the size of files (ulimit -f), as set by batch systems: calls that would exceed it fail with a text that
+// names the limit, and the process continues. After the limit is raised, the same calls succeed.
 #include <sys/resource.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ void memory_of_a_device_fails() {
     void *memory = nullptr;
     {
         const FileLimit limit(1 << 30);
-        for (int i = 0; i < 1000; ++i) {  // none of them keeps addresses
+        for (int i = 0; i < 1000; ++i) {  // a failure must not keep addresses
             CHECK_CODE(ACL_ERROR_RT_MEMORY_ALLOCATION, aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
             check_text_names_limit();
         }
@@ -42,7 +42,7 @@ void memory_of_a_device_fails() {
     CHECK_OK(aclrtFree(memory));
 }
 
-// Pages of the host are a file of themselves, those of a device are part of the device's.
+// Physical memory on the host has a separate file; that of a device is part of the file of the device.
 void physical_memory_of_the_host_fails() {
     aclrtPhysicalMemProp properties{};
     properties.location.type = ACL_MEM_LOCATION_TYPE_HOST;

@@ -1,5 +1,5 @@
-// Every function, from several threads, with NULL, garbage, destroyed handles and handles of another type: nothing
-// crashes, nothing hangs, and afterwards the library works. fuzz_test [SEED [STEPS]].
+// Fuzz test: several threads call every function with NULL, garbage, destroyed handles and handles of other types. The
+// library must not crash or hang, and must work afterwards. Usage: fuzz_test [SEED [STEPS]].
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,10 +19,10 @@ namespace {
 
 constexpr int kThreads = 4;
 constexpr int kDevices = 2;
-constexpr std::size_t kMemory = 16384;  // no structure and no array that a call here describes is larger
-constexpr int kRenewal = 200;           // calls between two looks at whether there is still something to work on
+constexpr std::size_t kMemory = 16384;  // bytes; no structure or array passed to a call is larger
+constexpr int kRenewal = 200;           // calls between two calls of renew()
 
-// Handles that were alive when they came here. Any thread may have destroyed them since.
+// Handles that were valid when they were stored. Any thread may have destroyed them since.
 std::array<std::atomic<void *>, 64> g_handles;
 
 template <class T>
@@ -37,7 +37,7 @@ class Chooser {
     explicit Chooser(unsigned seed) : random_(seed) {}
     std::size_t below(std::size_t end) { return random_() % end; }
 
-    // Handles, callbacks, enumerations, numbers, and structures that are passed by value.
+    // Chooses a handle, a callback, an enumerator or a number. A structure that is passed by value is zero.
     template <class T>
     std::remove_const_t<T> value() {
         using Plain = std::remove_const_t<T>;
@@ -54,7 +54,7 @@ class Chooser {
             return static_cast<Plain>(kValues[below(std::size(kValues))]);
         }
     }
-    // A number of bytes or of elements.
+    // Chooses a number of bytes or elements.
     template <class T>
     std::remove_const_t<T> measure() {
         if constexpr (std::is_arithmetic_v<T>) {
@@ -64,7 +64,7 @@ class Chooser {
             return value<T>();
         }
     }
-    // What is only looked up: a handle of any kind, alive or not, garbage, NULL.
+    // Chooses a value that calls only look up: a valid or destroyed handle of any type, garbage, or NULL.
     template <class T>
     T address() {
         constexpr std::uintptr_t kGarbage[] = {0,          0, 1, 8, 0x1234567800, 0x7FFFFFFFFFF8, 0x5AF0000010000000,
@@ -73,7 +73,8 @@ class Chooser {
                                     : g_handles[below(g_handles.size())].load();
         return reinterpret_cast<T>(found);
     }
-    // What is read or written: zeros, of its own for each call, since tasks may use it later. NULL now and then.
+    // Chooses memory that calls read or write: zeros, allocated for each call because tasks may use them later;
+    // sometimes NULL.
     template <class T>
     T memory() {
         if (below(8) == 0) {
@@ -90,7 +91,7 @@ class Chooser {
         }
         return chosen;
     }
-    // A block that the last call filled in may begin with a new handle.
+    // Stores possible handles: a block that the last call filled in may begin with a new handle.
     void keep_results() {
         for (std::size_t i = seen_; i < memory_.size(); ++i) {
             void *const first = *static_cast<void **>(memory_[i].get());
@@ -115,7 +116,8 @@ constexpr Call kCalls[] = {
 #include "fuzz_calls.inc"
 };
 
-// Calls may have finalized the library or closed the devices; what fails here is part of the game.
+// Creates objects to work on. Random calls may have finalized the library or closed the devices, so failures are
+// ignored.
 void renew(Chooser &chooser) {
     const auto keep = [&](void *handle) { g_handles[chooser.below(g_handles.size())] = handle; };
     (void)aclInit(nullptr);
@@ -148,7 +150,7 @@ void fuzz(unsigned seed, int steps) {
     }
 }
 
-// Waits that nobody ends are part of the game as well; an abort ends them.
+// Aborts tasks repeatedly, because random calls may submit waits that never end otherwise.
 void abort_now_and_then(const std::atomic<bool> &is_over) {
     while (!is_over) {
         for (std::int32_t device = 0; device < kDevices; ++device) {
@@ -161,7 +163,7 @@ void abort_now_and_then(const std::atomic<bool> &is_over) {
 void the_library_still_works() {
     (void)aclInit(nullptr);
     CHECK_OK(aclrtSetDevice(0));
-    CHECK_OK(aclrtResetDeviceForce(0));  // whatever was left on it
+    CHECK_OK(aclrtResetDeviceForce(0));  // removes everything left on it
     CHECK_OK(aclrtSetDevice(0));
     aclrtStream stream = nullptr;
     aclrtEvent event = nullptr;

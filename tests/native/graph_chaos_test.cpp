@@ -1,6 +1,6 @@
-// Threads that capture, change, execute and destroy graphs through the same handles: streams, events, graphs, their
-// tasks and groups, kernels and binaries are used while others end or destroy them. Nothing crashes, nothing hangs, and
-// afterwards the library works. graph_chaos_test [SEED [STEPS]].
+// Chaos test of graphs. Threads share all handles to capture, change, execute and destroy graphs: streams, events,
+// graphs, their tasks and groups, kernels and binaries are used while other threads end or destroy them. The library
+// must not crash or hang, and must work afterwards. Usage: graph_chaos_test [SEED [STEPS]].
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,8 @@
 #include "check.h"
 #include "latch.h"
 
-// The calls are free to let several streams write the same memory.
+// Random calls may make several streams write the same memory at the same time. That race is the test's, not the
+// library's.
 extern "C" const char *__tsan_default_suppressions() { return "race:Transfer::move\nrace:Pattern::write\n"; }
 
 namespace {
@@ -23,7 +24,7 @@ constexpr std::size_t kBytes = 4096;
 constexpr std::int32_t kLimit_ms = 5;
 constexpr std::uint32_t kListed = 16;
 
-// Handles that were alive when they came here. Any thread may have destroyed them since.
+// Handles that were valid when they were stored. Any thread may have destroyed them since.
 template <std::size_t count>
 using Shared = std::array<std::atomic<void *>, count>;
 
@@ -59,7 +60,7 @@ void *new_binary() {
     return binary;
 }
 
-// One thread's part. What a call answers depends on what the others did meanwhile, so no answer is looked at.
+// Random calls of one thread. Their results depend on the other threads, so they are ignored.
 class Player {
   public:
     Player(Handles &handles, unsigned seed) : handles_(handles), random_(seed) {}
@@ -191,7 +192,7 @@ class Player {
     }
     void print() { (void)aclmdlRIDebugJsonPrint(graph(), "/dev/null", 1); }
 
-    // --- what they are about -----------------------------------------------------------------------------------------
+    // --- objects -----------------------------------------------------------------------------------------------------
     void renew() {
         void *made = nullptr;
         switch (below(4)) {
@@ -213,8 +214,8 @@ class Player {
         }
     }
     void synchronize() { (void)aclrtSynchronizeStreamWithTimeout(stream(), kLimit_ms); }
-    // All of them: what waits for a record that was dropped would wait for ever, and the destruction of a graph for
-    // that.
+    // Aborts all streams: otherwise a wait whose record was dropped would never end, and neither would the destruction
+    // of a graph that waits for it.
     void abort() {
         for (const auto &stream : handles_.streams) {
             (void)aclrtStreamAbort(stream);
@@ -300,7 +301,7 @@ void chaos(unsigned seed, int steps) {
     CHECK_OK(aclrtResetDeviceForce(0));
 }
 
-// In a graph of one kernel.
+// Executes a graph of one kernel.
 void everything_works_again() {
     const std::uint64_t before = g_blocks;
     aclrtStream stream = nullptr;
@@ -325,7 +326,7 @@ void everything_works_again() {
 
 int main(int count, char **arguments) {
     setenv("ASCEND_RT_SIM_SOFTWARE_QUEUES", "1", 1);
-    setenv("ASCEND_RT_SIM_STALL_MS", "10000", 0);  // who hangs says why before the watchdog ends it
+    setenv("ASCEND_RT_SIM_STALL_MS", "10000", 0);  // explains a hang before the watchdog aborts
     const auto seed = static_cast<unsigned>(count > 1 ? std::atoi(arguments[1]) : 1);
     const int steps = count > 2 ? std::atoi(arguments[2]) : 3000;
     const Watchdog watchdog("graph_chaos_test", std::chrono::seconds(180));

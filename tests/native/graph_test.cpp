@@ -1,4 +1,4 @@
-// Captured graphs that threads capture, launch, abort and destroy at the same time.
+// Graphs that several threads capture, launch, abort and destroy at the same time.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -23,7 +23,7 @@ void require_one_of(aclError code, std::vector<aclError> expected) {
 
 void synchronize(aclrtStream stream) { CHECK_OK(aclrtSynchronizeStream(stream)); }
 
-// Two streams that join again, with device memory of their own.
+// Pair of streams that fork and join in a capture, with the memory that they use.
 class Fork {
   public:
     Fork() {
@@ -42,7 +42,7 @@ class Fork {
         CHECK_OK(aclrtFree(memory_));
         CHECK_OK(aclrtFreeHost(result_));
     }
-    // The side fills memory, the origin copies it to the host.
+    // Captures a graph in which the side stream fills memory and the origin copies it to the host.
     aclmdlRI capture(std::uint8_t value) {
         CHECK_OK(aclmdlRICaptureBegin(origin, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
         CHECK_OK(aclrtRecordEvent(fork_, origin));
@@ -85,7 +85,7 @@ void threads_capture_launch_and_destroy_graphs_of_their_own() {
                 CHECK_OK(aclmdlRIExecuteAsync(graph, i % 2 == 0 ? fork.origin : fork.side));
             }
             if (round % 2 == 0) {
-                CHECK_OK(aclmdlRIDestroy(graph));  // what was launched goes on
+                CHECK_OK(aclmdlRIDestroy(graph));  // launched executions continue
             }
             synchronize(fork.origin);
             synchronize(fork.side);
@@ -124,7 +124,7 @@ void launches_are_aborted_while_their_graphs_are_destroyed() {
             CHECK_OK(aclmdlRICaptureBegin(fork.origin, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
             aclmdlRI graph = nullptr;
             require_one_of(aclmdlRICaptureEnd(fork.origin, &graph), codes);
-            if (graph == nullptr) {  // another thread aborted the device meanwhile
+            if (graph == nullptr) {  // another thread has aborted the device's tasks
                 continue;
             }
             for (int i = 0; i < kLaunches; ++i) {
@@ -138,7 +138,7 @@ void launches_are_aborted_while_their_graphs_are_destroyed() {
     });
 }
 
-// In the middle of a capture, of a launch, or of both.
+// Destroys the context during a capture, a launch, or both.
 void contexts_are_destroyed_under_captures_and_launches() {
     for (int round = 0; round < kRounds; ++round) {
         aclrtContext context = nullptr;
@@ -170,7 +170,7 @@ void contexts_are_destroyed_under_captures_and_launches() {
         CHECK_OK(aclrtDestroyEvent(event));
         CHECK_OK(aclrtSetDevice(0));
         CHECK_OK(aclrtResetDevice(0));
-        // Nothing is left of the captures: the call is not denied.
+        // This call would be denied if a capture were left.
         CHECK_OK(aclrtSynchronizeDevice());
     }
 }

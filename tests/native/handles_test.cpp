@@ -11,14 +11,14 @@ namespace {
 
 std::uint32_t shard_of(aclrtEvent event) { return aclsim::Registry::shard_of(event); }
 
-// One object at a time, so that all have the same place.
+// Creates one object at a time, so that a slot is reused until its generations are used up.
 [[maybe_unused]] void no_handle_comes_back() {
     constexpr int kCreations = (1 << 24) + 1;
     const aclrtEvent first = new_event();
     CHECK_OK(aclrtDestroyEvent(first));
     for (int i = 0; i < kCreations; ++i) {
         const aclrtEvent event = new_event();
-        CHECK(event != first && shard_of(event) == shard_of(first));  // behind the last generation begins the shard
+        CHECK(event != first && shard_of(event) == shard_of(first));  // an overflow would change the shard
         CHECK_OK(aclrtDestroyEvent(event));
     }
     CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtDestroyEvent(first));
@@ -30,7 +30,7 @@ void refuse(aclrtEvent handle) {
     CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, aclrtDestroyEvent(handle));
 }
 
-// Each bit of a handle counts: what differs in one names another object, a place without an object, or no place at all.
+// Each bit of a handle is significant: the handle of the only event is invalid with any one bit changed.
 void each_bit_of_a_handle_counts() {
     const aclrtEvent event = new_event();
     for (unsigned bit = 0; bit < 64; ++bit) {
@@ -51,11 +51,11 @@ void a_handle_of_another_type_is_refused() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// A task still needs the event, which lives on without a handle.
+// The event outlives its handle, because a task still needs it.
 void the_handle_of_an_event_in_use_is_gone_at_once() {
     const aclrtStream stream = new_stream();
     aclrtEvent gate = nullptr;
-    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // can be waited for before it is recorded
+    CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));  // streams can wait for it before it is recorded
     const aclrtEvent event = new_event();
     CHECK_OK(aclrtStreamWaitEvent(stream, gate));
     CHECK_OK(aclrtRecordEvent(event, stream));
@@ -68,7 +68,7 @@ void the_handle_of_an_event_in_use_is_gone_at_once() {
     CHECK_OK(aclrtDestroyEvent(gate));
 }
 
-// Neighbours come and go in any order; what is left still answers to its handle.
+// Destroys and creates events in random order. All other handles stay valid.
 void thousands_of_handles_are_told_apart() {
     constexpr std::size_t kEvents = 3000;
     std::vector<aclrtEvent> events(kEvents);
@@ -102,7 +102,7 @@ void require_in(const std::string &part, const std::string &text) {
     }
 }
 
-// The failure of a stream that is used in a wrong context says which contexts these are, and what to call.
+// The error text for a stream that is used in the wrong context names both contexts and the function to call.
 void both_contexts_are_named() {
     aclrtContext other = nullptr;
     aclrtStream there = nullptr;
@@ -138,7 +138,7 @@ int main() {
     a_handle_of_another_type_is_refused();
     the_handle_of_an_event_in_use_is_gone_at_once();
     thousands_of_handles_are_told_apart();
-#ifndef __SANITIZE_THREAD__  // one thread, for minutes
+#ifndef __SANITIZE_THREAD__  // takes minutes with it, and uses one thread only
     no_handle_comes_back();
 #endif
     both_contexts_are_named();

@@ -1,5 +1,5 @@
-// A shared object whose tables are damaged is refused, or its damage means nothing: it never ends the process. The
-// dynamic loader believes all that such a file says.
+// Shared objects with damaged tables: such an object is rejected, or loads if the damage has no effect, but never ends
+// the process. The dynamic loader itself trusts the whole content of the file.
 #include <elf.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ struct Range {
     std::size_t end;
 };
 
-// Guides of the loader: the segments and the tables that are loaded, without the code and its data.
+// Returns the ranges that control the loader: the program headers, and the loaded tables without code and data.
 std::vector<Range> tables_of(const Bytes &object) {
     const auto header = at<Elf64_Ehdr>(object, 0);
     std::vector<Range> tables{{header.e_phoff, header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr)}};
@@ -49,7 +49,7 @@ std::vector<Range> tables_of(const Bytes &object) {
     return tables;
 }
 
-// Loads it in a process of its own; true: it was accepted.
+// Loads the object in a new process. Returns true if it was accepted.
 bool loads(const Bytes &object, const std::string &damage) {
     const pid_t process = fork();
     CHECK(process >= 0);
@@ -60,7 +60,7 @@ bool loads(const Bytes &object, const std::string &damage) {
         const aclError code = aclrtBinaryLoadFromData(object.data(), object.size(), nullptr, &binary);
         if (code == ACL_SUCCESS) {
             aclrtFuncHandle function = nullptr;
-            aclrtBinaryGetFunction(binary, "length", &function);  // damage to a name may hide it
+            aclrtBinaryGetFunction(binary, "length", &function);  // may fail if the name is damaged
             CHECK_OK(aclrtBinaryUnLoad(binary));
         } else {
             CHECK(code == ACL_ERROR_RT_PARAM_INVALID);
@@ -92,7 +92,8 @@ void every_field_is_compared_with_the_file(const Bytes &object) {
     CHECK(refused > 100);
 }
 
-// Words, because a byte alone may make a wrong place in code of a right one, and code may do anything.
+// Damages whole words: a change of one byte could redirect an address to another place in the code, where anything may
+// happen.
 void random_damage_is_survived(const Bytes &object) {
     constexpr int kTrials = 300;
     std::mt19937 random(20261125);
@@ -109,7 +110,7 @@ void random_damage_is_survived(const Bytes &object) {
     }
 }
 
-// As the runtime does; a description is needed for operators of AI CPUs only.
+// The runtime ignores it too: only operators of AI CPUs need a description.
 void a_broken_description_beside_it_is_ignored(const Bytes &object) {
     char folder[] = "/tmp/aclsim-object-XXXXXX";
     CHECK(mkdtemp(folder) != nullptr);
@@ -135,7 +136,7 @@ int main(int count, char **arguments) {
     CHECK(loads(object, "no damage"));
     every_field_is_compared_with_the_file(object);
     random_damage_is_survived(object);
-    a_broken_description_beside_it_is_ignored(object);  // last: a process that has used the library does not fork
+    a_broken_description_beside_it_is_ignored(object);  // runs last, because the process must not fork after it
     std::puts("native host_object: all passed");
     return 0;
 }

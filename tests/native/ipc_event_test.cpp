@@ -1,5 +1,5 @@
-// A wait for an IPC event is bound to the record that was the newest when it was issued, whatever becomes of later
-// records, in one process and in two.
+// Waits for IPC events, in one process and in two: a wait is bound to the newest record at the time of the call,
+// regardless of later records.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,14 +40,14 @@ void a_later_record_releases_no_earlier_wait() {
     CHECK_OK(aclrtRecordEvent(event, second));
     CHECK(is_complete(second));
     CHECK(!is_complete(waiting));
-    CHECK_OK(aclrtStreamWaitEvent(late, event));  // for the record that is complete
+    CHECK_OK(aclrtStreamWaitEvent(late, event));  // bound to the record that is complete
     CHECK(is_complete(late));
     held.released.open();
     destroy({waiting, late, first, second});
     CHECK_OK(aclrtDestroyEvent(event));
 }
 
-// An aborted record counts as complete, but no other does for that.
+// An aborted record counts as complete, but does not complete earlier ones.
 void an_aborted_record_completes_no_earlier_one() {
     const aclrtStream first = new_stream();
     const aclrtStream second = new_stream();
@@ -73,7 +73,7 @@ void an_aborted_record_completes_no_earlier_one() {
     CHECK_OK(aclrtDestroyEvent(event));
 }
 
-// Records complete in any order; each releases its own waits, at once.
+// Records may complete in any order. Each releases its own waits at once.
 void each_record_releases_its_own_waits() {
     constexpr int kRecords = 40;
     const aclrtEvent event = new_ipc_event();
@@ -81,7 +81,7 @@ void each_record_releases_its_own_waits() {
     std::vector<aclrtStream> recording;
     std::vector<aclrtStream> waiting;
     for (LatchedCallback &each : callbacks) {
-        aclrtContext context = nullptr;  // host functions have one thread per context
+        aclrtContext context = nullptr;  // each context has one thread for host functions
         CHECK_OK(aclrtCreateContext(&context, 0));
         recording.push_back(new_stream());
         waiting.push_back(new_stream());
@@ -101,8 +101,7 @@ void each_record_releases_its_own_waits() {
     CHECK_OK(aclrtSetDevice(0));
 }
 
-// --- two processes
-// -----------------------------------------------------------------------------------------------------
+// --- two processes ---------------------------------------------------------------------------------------------------
 
 struct Handles {
     aclrtIpcEventHandle awaited;
@@ -121,8 +120,8 @@ void send(int pipe, const T &value) {
     CHECK(write(pipe, &value, sizeof value) == sizeof value);
 }
 
-// Looks for records of other processes go through all waits together: when a later wait of this process has been
-// released by the other event, the earlier one has been looked at too.
+// All waits are polled together for records of other processes: when the later wait has been released by the other
+// event, the earlier wait has been polled too.
 void wait_in_another_process(int from, int to) {
     CHECK_OK(aclrtSetDevice(0));
     const auto handles = receive<Handles>(from);
@@ -178,7 +177,7 @@ int main() {
     int to_child[2] = {};
     int to_parent[2] = {};
     CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
-    const pid_t child = fork();  // before the library is used
+    const pid_t child = fork();  // before the first use of the library
     const Watchdog watchdog("ipc_event_test", kLongEnough);
     if (child == 0) {
         close(to_child[1]);

@@ -39,7 +39,7 @@ class Library {
     aclrtBinHandle binary_ = nullptr;
 };
 
-// Registered under a name; counts its blocks, and that it is released once, when nothing runs it any more.
+// Data of a registered kernel: counts its blocks and its releases. A release must not come before the last block ends.
 struct Counter {
     std::atomic<std::uint64_t> blocks{0};
     std::atomic<int> running{0};
@@ -121,7 +121,7 @@ void each_thread_has_a_list_of_its_own_until_it_ends() {
     CHECK_OK(aclsimUnregisterKernel("count"));
 }
 
-// A launch gets the function that is registered when it is made.
+// A launch uses the function that is registered at the time of the call.
 void functions_are_replaced_while_launches_run() {
     const Library library;
     const aclrtFuncHandle function = library.function("count");
@@ -179,7 +179,7 @@ void binaries_are_unloaded_while_others_launch() {
     CHECK_OK(aclsimUnregisterKernel("count"));
 }
 
-// An update takes the place of kernels that an execution has not come to, and waits for the one that runs.
+// An update replaces kernels that an execution has not reached yet, and waits for a running one.
 void a_group_is_updated_beside_executions_of_its_graph() {
     constexpr int kMembers = 5;
     const Library library;
@@ -222,7 +222,7 @@ void a_group_is_updated_beside_executions_of_its_graph() {
     CHECK_OK(aclsimUnregisterKernel("count"));
 }
 
-// Failures of different blocks at the same time are one failure of the task.
+// Failures of several blocks at the same time count as one failure of the task.
 void a_failure_ends_the_launch_once() {
     const Library library;
     const aclrtFuncHandle function = library.function("fail");
@@ -255,7 +255,7 @@ aclError run_held(const aclsimKernelBlock *, void *data) {
     return ACL_SUCCESS;
 }
 
-// Blocks that have begun go on, no further one begins.
+// Blocks that have begun continue; no more blocks begin.
 void an_abort_ends_a_launch_between_two_blocks() {
     constexpr std::uint32_t kMany = 60000;
     const Library library;
@@ -269,7 +269,7 @@ void an_abort_ends_a_launch_between_two_blocks() {
     held.entered.wait();
     std::thread opener([&] {
         CHECK_OK(aclrtSetDevice(0));
-        // The abort drops the queue before it waits for the task that runs: from then on submissions are refused.
+        // The abort drops the queue before it waits for the running task. Submissions fail from then on.
         while (launch(function, stream) == ACL_SUCCESS) {
         }
         held.released.open();

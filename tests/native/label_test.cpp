@@ -1,5 +1,5 @@
-// Branches in the streams of models: loops over labels and switches to other streams, executed by several threads at
-// the same time, aborted, and with labels that other threads destroy meanwhile.
+// Branches in the streams of models: several threads at the same time execute and abort loops over labels and switches
+// to other streams, also after the labels were destroyed.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -22,8 +22,8 @@ aclrtStream new_persistent_stream() {
     return stream;
 }
 
-// A model that takes so many turns of a loop, and then switches to its second stream. What its branches read is memory
-// of the device, which its host functions write.
+// Model that makes the given number of turns in a loop and then switches to its second stream. The branches read device
+// memory that the host functions write.
 class Loop {
   public:
     explicit Loop(std::uint32_t turns) : turns_(turns) {
@@ -63,7 +63,7 @@ class Loop {
     aclmdlRI model() const { return model_; }
     std::uint64_t turns() const { return done_; }
     std::uint64_t ends() const { return ends_; }
-    // The model keeps what it needs of them.
+    // Destroys the labels. The model keeps everything that it needs of them.
     void drop_labels() {
         if (list_ != nullptr) {
             CHECK_OK(aclrtDestroyLabelList(list_));
@@ -127,14 +127,14 @@ void models_are_built_executed_and_destroyed_at_the_same_time() {
     });
 }
 
-// A loop without an end, which time limits and other threads end.
+// Time limits and aborts end a loop that would not end by itself.
 void aborted_loops_leave_the_model_usable() {
     Loop loop(UINT32_MAX);
     in_threads([&](int thread) {
         const aclrtStream stream = new_stream();
         for (int i = 0; i < kExecutions / 5; ++i) {
             if (thread == 0) {
-                (void)aclmdlRIExecute(loop.model(), kLimit_ms);  // its own turn may not come in that time
+                (void)aclmdlRIExecute(loop.model(), kLimit_ms);  // may expire before its turn comes
             } else if (thread == 1) {
                 CHECK_OK(aclmdlRIAbort(loop.model()));
             } else {

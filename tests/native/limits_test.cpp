@@ -1,5 +1,5 @@
-// A call with a time limit returns when the limit is over: also while there is work that it could do itself, and while
-// another thread runs an exception callback. What failed is told afterwards.
+// Calls with a time limit return when the limit has passed, also while there is work that the calling thread could do,
+// and while another thread runs an exception callback. A later call reports the failure.
 #include <cstdint>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr std::int32_t kLimit_ms = 5;
 constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
 
-// Many addresses that show the same few pages: to fill them all once takes long, and hardly any memory.
+// Many addresses mapped to the same few pages: filling all of them takes long, but needs hardly any memory.
 class LongMemory {
   public:
     explicit LongMemory(std::uint32_t device) {
@@ -41,12 +41,13 @@ class LongMemory {
 
   private:
     static constexpr std::size_t kPages = 64ULL << 20;
-    static constexpr std::size_t kSize = 4ULL << 30;  // no processor writes so much within the limit
+    static constexpr std::size_t kSize = 4ULL << 30;  // no processor writes as much within the limit
     aclrtDrvMemHandle pages_ = nullptr;
     void *address_ = nullptr;
 };
 
-// The only worker is busy on one device; what is queued on the other waits for a thread, and the caller is one.
+// A fill takes longer than the limit. The calling thread could run the fill of its stream while no worker has taken it,
+// but must not.
 void work_that_the_caller_could_do_does_not_outlast_the_limit() {
     CHECK_OK(aclrtSetDevice(1));
     const LongMemory busy_memory(1);
@@ -83,7 +84,7 @@ LatchedCallback *g_held = nullptr;
 
 void run_held(aclrtExceptionInfo *) { LatchedCallback::run(g_held); }
 
-// The task fails after a delay, hence on a thread of the simulator, which is in the callback then.
+// The task fails after a delay, hence on a thread of the simulator, which then runs the callback.
 void a_callback_on_another_thread_does_not_outlast_the_limit() {
     CHECK_OK(aclrtSetExceptionInfoCallback(run_held));
     const aclrtStream stream = new_stream();
@@ -126,7 +127,7 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     work_that_the_caller_could_do_does_not_outlast_the_limit();
     a_callback_on_another_thread_does_not_outlast_the_limit();
-    CHECK_OK(aclrtResetDeviceForce(0));  // set several times
+    CHECK_OK(aclrtResetDeviceForce(0));  // undoes all calls of aclrtSetDevice
     CHECK_OK(aclrtResetDeviceForce(1));
     CHECK_OK(aclFinalize());
     return 0;

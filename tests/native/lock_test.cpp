@@ -1,5 +1,5 @@
-// Turns of the engine's lock: who takes it again and again lets in those that have waited for long, whichever parts of
-// it the two want.
+// Turns of the engine lock: threads that take it repeatedly give way to threads that have waited for long, for every
+// combination of shards and the global lock.
 #include "engine/lock.h"
 
 #include <atomic>
@@ -16,10 +16,11 @@ using aclsim::Shards;
 namespace {
 
 constexpr int kTurns = 20;
-// A thread that waits may have no processor for some rounds of the others. Without turns it waited for hundreds.
+// Permitted rounds of other threads during a wait: the waiting thread may have no processor for some of them. Without
+// turns it waited for hundreds.
 constexpr std::uint64_t kRounds = 50;
 
-// Threads that have a part of the lock nearly always.
+// Threads that hold a shard or the global lock nearly all the time.
 class Takers {
   public:
     Takers(Shards &shards, std::uint32_t part, int count) : shards_(shards) {
@@ -40,9 +41,9 @@ class Takers {
     Takers(const Takers &) = delete;
     Takers &operator=(const Takers &) = delete;
 
-    // How many rounds there are while the calling thread waits for the lock.
+    // Returns the number of rounds during one wait of the calling thread for the lock.
     std::uint64_t count_rounds(std::uint32_t part) NO_THREAD_SAFETY_ANALYSIS {
-        for (const std::uint64_t before = rounds_; rounds_ == before;) {  // until one of them has it
+        for (const std::uint64_t before = rounds_; rounds_ == before;) {  // until one of the threads holds the lock
             std::this_thread::yield();
         }
         const std::uint64_t first = rounds_;
@@ -52,7 +53,7 @@ class Takers {
 
   private:
     void take(std::uint32_t part) NO_THREAD_SAFETY_ANALYSIS {
-        constexpr int kPauses = 20000;  // longer than a thread that waits goes without a look, while it looks at all
+        constexpr int kPauses = 20000;  // longer than the pauses of a waiting thread between attempts, unless it sleeps
         const Lock lock(shards_, part);
         ++rounds_;
         for (int i = 0; i < kPauses; ++i) {
@@ -88,7 +89,7 @@ int main() {
     for (const std::uint32_t wanted : kParts) {
         for (const std::uint32_t taken : kParts) {
             who_waits_has_its_turn(wanted, taken, 1);
-            who_waits_has_its_turn(wanted, taken, 2);  // the oldest is the next, and not the two in turns
+            who_waits_has_its_turn(wanted, taken, 2);  // the waiting thread must come before both
         }
     }
     return 0;

@@ -1,5 +1,5 @@
-// The allocator of simulated memory against a plain list of what is live, what it is made of, and the parsing of
-// visible devices.
+// Allocator of simulated memory, compared with a plain list of live blocks; its parts; and the parsing of visible
+// devices.
 #include <cstring>
 #include <map>
 #include <random>
@@ -20,13 +20,13 @@ namespace {
 
 aclsim::Core &core() { return aclsim::Simulator::get().core; }
 
-// What the memory gives back to the host it does without the engine's lock.
+// Performs the deferred work, which returns pages to the host without the engine lock.
 void give_back() {
     aclsim::Lock lock = core().acquire();
     core().do_deferred(lock);
 }
 
-// Nothing of it is left to be given back when it ends.
+// Address space whose pages have all returned to the host before it is destroyed.
 class Space final : public AddressSpace {
   public:
     Space(std::uint32_t devices, std::uint64_t device_memory)
@@ -42,7 +42,7 @@ void release(Heap &heap, const void *address) {
 
 constexpr std::uint64_t kMiB = 1ULL << 20;
 
-// Neighbours in the same word, in words side by side, and levels apart.
+// Covers neighbours in the same word, in adjacent words, and at a distance of several levels.
 void numbers_agree_with_a_set() {
     for (const std::size_t limit : {1ULL, 63ULL, 64ULL, 65ULL, 4096ULL, 300000ULL, 1ULL << 33}) {
         aclsim::NumberSet numbers(limit);
@@ -71,7 +71,7 @@ void numbers_agree_with_a_set() {
     }
 }
 
-// Random allocations and releases: blocks never overlap, what is live is found, and everything comes back.
+// Allocates and releases at random: blocks never overlap, live blocks are found, and all memory is free in the end.
 void heap_agrees_with_a_list() {
     Space space(2, 64 * kMiB);
     Heap &heap = space.device(1);
@@ -105,17 +105,17 @@ void heap_agrees_with_a_list() {
         release(heap, block);
     }
     CHECK(heap.free_bytes() == heap.capacity());
-    CHECK(heap.allocate(heap.capacity()) != nullptr);  // nothing is fragmented: free neighbours were joined
+    CHECK(heap.allocate(heap.capacity()) != nullptr);  // free neighbours were joined
 }
 
-// Of rooms of the same size the first one.
+// The first of several rooms of the same size is taken.
 void the_smallest_room_is_taken() {
     Space space(1, 64 * kMiB);
     Heap &heap = space.device(0);
     std::vector<void *> rooms;
     for (const std::uint64_t units : {3, 2, 2, 4}) {
         rooms.push_back(heap.allocate(units * Heap::kUnit));
-        CHECK(heap.allocate(1) != nullptr);  // keeps it apart from the next one
+        CHECK(heap.allocate(1) != nullptr);  // separates the room from the next one
     }
     for (const std::size_t room : {2, 0, 3, 1}) {
         release(heap, rooms[room]);
@@ -150,7 +150,7 @@ void large_pages_are_aligned() {
     Heap &heap = space.device(0);
     for (const std::uint64_t page : {aclsim::kSmallPage, aclsim::kHugePage, aclsim::kGiantPage}) {
         const std::uint64_t before = heap.free_bytes();
-        CHECK(heap.allocate(1, aclsim::kSmallPage) != nullptr);  // the next one would be unaligned
+        CHECK(heap.allocate(1, aclsim::kSmallPage) != nullptr);  // leaves an unaligned free address
         void *block = heap.allocate(1, page);
         const std::uint64_t step = page == aclsim::kSmallPage ? 512 : page;
         CHECK(reinterpret_cast<std::uintptr_t>(block) % step == 0);
@@ -160,7 +160,7 @@ void large_pages_are_aligned() {
     CHECK(heap.free_bytes() == heap.capacity());
 }
 
-// A page that is mapped twice is one page; what was freed is zero when it comes back.
+// Two mappings of a page have the same content. A freed page reads as zero after it has returned to the host.
 void pages_are_shared_and_given_back() {
     Space space(1, 64 * kMiB);
     auto *block = static_cast<unsigned char *>(space.device(0).allocate(4 * kMiB));
@@ -174,7 +174,7 @@ void pages_are_shared_and_given_back() {
     std::memset(block, 7, 4 * kMiB);
     CHECK(alias[0] == 7 && alias[4 * kMiB - 1] == 7);
     space.clear_range(reinterpret_cast<std::uintptr_t>(alias));
-    CHECK(!space.is_live(alias, 1) && space.overlaps_range(alias, 1));  // not to be mapped again yet
+    CHECK(!space.is_live(alias, 1) && space.overlaps_range(alias, 1));  // must not be mapped again yet
     give_back();
     CHECK(!space.overlaps_range(alias, 1));
     CHECK(alias[0] == 0 && block[0] == 7 && !space.is_live(alias, 1));
@@ -184,7 +184,7 @@ void pages_are_shared_and_given_back() {
     CHECK(block[0] == 0);
 }
 
-// Ranges side by side are one piece of memory, unless one of them may not be touched.
+// Adjacent ranges count as one piece of memory, unless one of them is inaccessible.
 void neighbours_are_one_piece() {
     Space space(1, 64 * kMiB);
     auto *begin = static_cast<unsigned char *>(space.reserve(3 * aclsim::kHugePage, aclsim::kHugePage));
@@ -215,8 +215,8 @@ void too_much_is_refused() {
     CHECK(space.device(0).allocate(1) != nullptr);
 }
 
-// A thread frees a block, and while the host takes its pages back another thread resets the device: what is allocated
-// then must not be in that block, or its content would go with those pages.
+// A thread frees a block, and another thread resets the device while the host takes the pages back. A new allocation
+// must not use the block before that is done, or its content would be lost with the pages.
 void a_reset_waits_for_pages_that_are_on_their_way() {
     Space space(1, 64 * kMiB);
     Heap &heap = space.device(0);
@@ -231,7 +231,7 @@ void a_reset_waits_for_pages_that_are_on_their_way() {
     CHECK(heap.allocate(64 * kMiB) != nullptr);
 }
 
-// device_context_init_errors.md section 5.1.
+// Values of ASCEND_RT_VISIBLE_DEVICES (device_context_init_errors.md section 5.1).
 void visible_devices() {
     using Ids = std::vector<std::uint32_t>;
     struct Case {

@@ -16,9 +16,9 @@ constexpr std::size_t kBytes = 1 << 16;
 
 void count(void *counter) { ++*static_cast<std::atomic<int> *>(counter); }
 
-// Each stream fills memory of its own and then copies what its left neighbour has filled, which a bit tells it. The
-// bits are cleared at the end, for the next execution.
 enum class Copies { Neighbour, Own };
+// Model in which each stream fills its part of the memory, waits for the bit of its left neighbour, and copies the part
+// of the neighbour or its own. The bits are reset at the end, for the next execution.
 class Ring {
   public:
     explicit Ring(Copies copies) : copies_(copies), streams_(kStreams), bits_(kStreams) {
@@ -89,7 +89,8 @@ void require_one_of(aclError code, std::vector<aclError> expected) {
     CHECK(std::find(expected.begin(), expected.end(), code) != expected.end());
 }
 
-// An aborted execution leaves bits set: in the next one no stream can know that its neighbour has filled its memory.
+// An aborted execution leaves bits set, so that a bit does not prove in the next execution that the neighbour has
+// filled its part. The streams therefore copy their own parts.
 void executions_are_aborted_in_every_way() {
     const Ring ring(Copies::Own);
     in_threads([&](int thread) {
@@ -117,7 +118,7 @@ void executions_are_aborted_in_every_way() {
     });
 }
 
-// The model of a context that another thread destroys while it executes.
+// Destroys the context of a model while another thread executes the model.
 void contexts_are_destroyed_under_executions() {
     for (int i = 0; i < kExecutions; ++i) {
         aclrtContext context = nullptr;
@@ -150,7 +151,7 @@ void contexts_are_destroyed_under_executions() {
     }
 }
 
-// Drops what is queued in the stream of a fill that begins to run.
+// Drops the queue of a stream when one of its fills starts.
 struct AbortOfFills final : aclsim::Observer {
     void started(const aclsim::Moment &, const aclsim::Stream &stream, const aclsim::Task &task,
                  std::uint32_t) override {
@@ -161,7 +162,7 @@ struct AbortOfFills final : aclsim::Observer {
     }
 };
 
-// Nothing is left in the queue behind the task that the abort cuts short.
+// The abort interrupts the last task, so no task is left in the queue behind it.
 void an_execution_that_is_aborted_in_its_last_task_has_not_succeeded() {
     aclrtStream bound = nullptr;
     aclmdlRI model = nullptr;

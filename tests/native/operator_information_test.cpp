@@ -1,5 +1,5 @@
-// The documented flow of operator information (graphs_kernels.md section D) in C: it is attached to a task of a
-// capture, and the profile of the graph's execution names it.
+// Documented flow of operator information (graphs_kernels.md section D) in C: the information is attached to a task of
+// a capture, and the profile of an execution of the graph contains it.
 #include <dirent.h>
 #include <unistd.h>
 

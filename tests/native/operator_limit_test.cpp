@@ -1,5 +1,5 @@
-// Synchronizing a device ends when the time limit of operators has passed and nothing has ended there, but only while
-// what its streams stand at are waits and kernels. The clock is the test's own.
+// Time limit of operators in the synchronization of a device: the wait ends if no task of the device has ended within
+// the limit, but only while all its streams stand at waits or kernels. The test controls the clock.
 #include "machine/operator_limit.h"
 
 #include <thread>
@@ -32,7 +32,7 @@ constexpr TaskInfo kCopy{"COPY", "a copy"};
 constexpr TaskInfo kKernel{"KERNEL", "a kernel", kIsKernel};
 constexpr TaskInfo kFunction{"FUNCTION", "a function of the program", kRunsProgram};
 
-// Waits until a thread of the test lets it go on.
+// Blocks until a thread of the test opens the gate.
 class Gated final : public BlockingTask {
   public:
     Gated(Waiters &waiters, const bool &is_open, const TaskInfo &info)
@@ -55,7 +55,7 @@ class Gated final : public BlockingTask {
     const TaskInfo &info_;
 };
 
-// Runs until a thread of the test lets it end.
+// Runs until a thread of the test releases it.
 class Running final : public Task {
   public:
     Running(::LatchedCallback &held, const TaskInfo &info) : held_(&held), info_(info) {}
@@ -68,7 +68,7 @@ class Running final : public Task {
     const TaskInfo &info_;
 };
 
-// A part of the engine is never destroyed: its threads outlive main().
+// Never destroyed, because threads of the engine outlive main().
 struct Bench {
     ManualClock clock;
     EagerScheduler scheduler;
@@ -97,8 +97,8 @@ struct Bench {
     }
 };
 
-// aclrtSynchronizeDevice of device 0 on a thread of its own, which is waiting when this is constructed. What it answers
-// is known when it has returned.
+// Synchronization of device 0 on a new thread, as by aclrtSynchronizeDevice. The thread waits when the constructor
+// returns.
 class Synchronization {
   public:
     explicit Synchronization(Bench &bench) : bench_(bench), thread_([this] { work(); }) { await_wait(); }
@@ -106,11 +106,12 @@ class Synchronization {
     Synchronization(const Synchronization &) = delete;
     Synchronization &operator=(const Synchronization &) = delete;
 
+    // Waits for the end of the synchronization, and returns its result.
     aclError answer() {
         CHECK(done_.opens());
         return answer_;
     }
-    // The limit has no effect: when the thread has looked at the clock it waits again.
+    // Advances the clock, and checks that the limit has no effect: the thread waits again after a look at the clock.
     void outlasts(std::chrono::milliseconds time) {
         std::uint64_t seen = 0;
         {
@@ -128,7 +129,7 @@ class Synchronization {
   private:
     static constexpr aclError kNone = -1;
 
-    // The limit, and how often the thread has looked at it.
+    // Limit that counts the looks of the thread.
     class Counted final : public WaitCheck {
       public:
         Counted(Synchronization &owner, Bench &bench) : owner_(owner), limit_(bench.core, bench.device(0), kLimit) {}
@@ -190,7 +191,7 @@ void a_wait_fails_when_nothing_ends_and_stays_pending(Bench &bench) {
         advance(bench, std::chrono::milliseconds(200));
         CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
     }
-    CHECK(bench.reports.looks > looks);  // a deadlock is looked for as without the limit
+    CHECK(bench.reports.looks > looks);  // the search for deadlocks is the same as without a limit
     Synchronization synchronization(bench);
     {
         const Lock lock = bench.core.acquire();
@@ -223,14 +224,14 @@ void what_ends_on_the_device_begins_the_limit_anew(Bench &bench) {
         end_task(*other);
         synchronization.outlasts(kLimit - std::chrono::milliseconds(100));
     }
-    end_task(*foreign);  // of another device: no matter
+    end_task(*foreign);  // without effect, because it is on another device
     advance(bench, kLimit);
     CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
     const Lock lock = bench.core.acquire();
     bench.open();
 }
 
-// No thread of the engine uses the callbacks of a test after that.
+// Waits for all tasks, so that no thread of the engine uses the callbacks of a test afterwards.
 void await_all(Bench &bench) {
     Lock lock = bench.core.acquire();
     for (const std::size_t number : {0, 1}) {
@@ -248,7 +249,7 @@ void await_end(Bench &bench, const ContextStream &stream) {
     }
 }
 
-// A task runs on the device while a wait of another stream is stuck.
+// Runs a task on the given device while a wait of another stream blocks device 0.
 void what_runs(Bench &bench, const TaskInfo &info, std::size_t device, bool has_limit) {
     ::LatchedCallback held;
     Ref<ContextStream> busy;
@@ -266,7 +267,7 @@ void what_runs(Bench &bench, const TaskInfo &info, std::size_t device, bool has_
         synchronization.outlasts(10 * kLimit);
         held.released.open();
         await_end(bench, *busy);
-        synchronization.outlasts(kLimit / 8);  // it learns of the end, from which the limit counts
+        synchronization.outlasts(kLimit / 8);  // the thread notices the end, which restarts the limit
     }
     advance(bench, 2 * kLimit);
     CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, synchronization.answer());
@@ -279,15 +280,15 @@ void what_runs(Bench &bench, const TaskInfo &info, std::size_t device, bool has_
     await_all(bench);
 }
 
-// All workers of the device are busy, and the thread that waits would be free to run the kernel: nobody knows when that
-// ends.
+// All workers of the device are busy. The waiting thread would be free to run the kernel, but must not, because the
+// duration of a kernel is unknown.
 void a_kernel_that_waits_for_a_thread_is_not_run_by_the_caller(Bench &bench) {
     std::vector<::LatchedCallback> busy(config().workers);
     ::LatchedCallback held;
     Ref<ContextStream> awaited;
     {
         const Lock lock = bench.core.acquire();
-        awaited = bench.new_stream(0);  // before the others, as the synchronization waits for them
+        awaited = bench.new_stream(0);  // the synchronization waits for this stream first
         for (::LatchedCallback &each : busy) {
             bench.core.submit(*bench.new_stream(0), Running(each, kKernel));
         }

@@ -1,5 +1,5 @@
-// Facts about order, each compared with what happened: the record that a wait came after, the tasks that changed a
-// number that another waited for, the things that the host learned and that the call of a wait settles; and accesses of
+// Facts about order, each compared with the actual order: the record before a wait, the tasks that changed a number
+// before another task stopped waiting for it, the knowledge of the host, and the binding of a wait; and accesses of
 // tasks.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ using namespace aclsim;
 
 namespace {
 
-using Name = std::pair<std::uint64_t, std::uint64_t>;  // of a task: its stream and sequence
+using Name = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number of a task
 
 Name name_of(const Point &point) { return {point.stream, point.sequence}; }
 
@@ -62,7 +62,7 @@ class Facts final : public Observer {
         caller = site.thread;
     }
 
-    // The tasks that it came after.
+    // Returns the tasks with an edge to the given one.
     std::vector<Name> before(const Name &after) const {
         std::vector<Name> found;
         for (const Edge &edge : edges) {
@@ -95,7 +95,7 @@ class Facts final : public Observer {
     std::uint32_t caller = 0;
 };
 
-// Streams and an observer, for every test.
+// Streams and an observer for one test.
 struct Bench {
     Facts facts;
     aclrtStream a = new_stream();
@@ -103,7 +103,7 @@ struct Bench {
     aclrtStream c = new_stream();
     Observing observing{facts};
 
-    // The task that the call submits.
+    // Returns the task that the call submits.
     Name task(const std::function<aclError()> &submit) {
         CHECK_OK(submit());
         return facts.newest();
@@ -173,7 +173,7 @@ void a_counting_notify_orders_by_all_contributors() {
     until.mode = ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE;
     until.value = 2;
     until.isClear = 1;
-    for (int round = 0; round < 2; ++round) {  // the wait clears the number, and what it was made of
+    for (int round = 0; round < 2; ++round) {  // the wait clears the number and its contributors
         const Name wait = it.task([&] { return aclrtCntNotifyWaitWithTimeout(notify, it.c, &until); });
         const Name first = it.task([&] { return aclrtCntNotifyRecord(notify, it.a, &add); });
         const Name second = it.task([&] { return aclrtCntNotifyRecord(notify, it.b, &add); });
@@ -193,7 +193,7 @@ void a_value_orders_by_the_write_that_satisfied_the_wait() {
     CHECK((it.facts.before(wait(5)) == std::vector<Name>{write}));
     CHECK_OK(aclrtMemcpyAsync(value, 8, nine, 8, ACL_MEMCPY_HOST_TO_DEVICE, it.b));
     it.synchronize();
-    CHECK(it.facts.before(wait(9)).empty());  // by a copy, which says nothing of it
+    CHECK(it.facts.before(wait(9)).empty());  // written by a copy, which reports no edge
 
     const Name last = it.task([&] { return aclrtValueWrite(value, 9, 0, it.a); });
     CHECK((it.facts.before(wait(9)) == std::vector<Name>{last}));
@@ -206,7 +206,7 @@ void a_value_orders_by_the_write_that_satisfied_the_wait() {
     it.synchronize();
 }
 
-// --- what the call of a wait settles ---------------------------------------------------------------------------------
+// --- bindings of waits -----------------------------------------------------------------------------------------------
 
 void the_call_of_a_wait_says_what_it_is_bound_to() {
     using State = WaitBinding::State;
@@ -226,7 +226,7 @@ void the_call_of_a_wait_says_what_it_is_bound_to() {
     CHECK(it.facts.waited.back().first == event);
     const WaitBinding bound = it.facts.waited.back().second;
     CHECK(bound.state == State::Record && bound.has_task && name_of(bound.record) == first);
-    it.task([&] { return aclrtRecordEvent(event, it.b); });  // a later record is another matter
+    it.task([&] { return aclrtRecordEvent(event, it.b); });  // a later record has no effect
     aclrtEventRecordedStatus status{};
     aclrtStreamStatus stream_status{};
     CHECK_OK(aclrtStreamQuery(it.a, &stream_status));
@@ -300,7 +300,7 @@ void records_of_another_process_are_told() {
     int to_parent[2];
     CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
     char key[65] = "";
-    const pid_t child = fork();  // before the first use
+    const pid_t child = fork();  // before the first use of the library
     if (child == 0) {
         CHECK(read(to_child[0], key, 65) == 65);
         CHECK_OK(aclrtSetDevice(0));
@@ -367,7 +367,7 @@ void a_kernel_accesses_what_is_declared() {
         CHECK_OK(aclrtLaunchKernelWithHostArgs(function, 1, it.a, nullptr, &argument, sizeof argument, nullptr, 0));
         return it.facts.tasks.back();
     };
-    CHECK(!launch().are_accesses_known && launch().accesses.empty());  // never guessed
+    CHECK(!launch().are_accesses_known && launch().accesses.empty());  // accesses are never guessed
 
     CHECK(aclsimWantsAccesses() == 1);
     const std::int64_t matrix[] = {4, 8};
@@ -394,10 +394,10 @@ void a_kernel_accesses_what_is_declared() {
     CHECK((found[2].layout.repetitions[0] == Repetition{8, 32} && found[2].size == 7 * 32 + 16));
     CHECK(found[3].address == memory + 12288 - 96 && found[3].size == 128 && found[3].layout.is_whole());
     CHECK(found[4].size == 8 && std::string(found[4].name) == "scalar");
-    CHECK(!launch().are_accesses_known);  // of that launch alone
+    CHECK(!launch().are_accesses_known);  // the declaration was for one launch only
     CHECK_OK(aclsimDeclareAccesses(operands, 6));
     CHECK(aclrtLaunchKernelWithHostArgs(function, 0, it.a, nullptr, &argument, sizeof argument, nullptr, 0) != 0);
-    CHECK(!launch().are_accesses_known);  // nor of the launch after one that failed
+    CHECK(!launch().are_accesses_known);  // a launch that fails uses up the declaration
 
     const aclsimAccess bad[] = {{memory, static_cast<aclsimAccessMode>(9), 4, 0, nullptr, nullptr, nullptr}};
     CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclsimDeclareAccesses(bad, 1));
@@ -489,12 +489,12 @@ void on_device(void (*test)()) {
 
 int main() {
     setenv("ASCEND_RT_SIM_DEVICES", "2", 1);
-    // Each in a process of its own, before this one uses the library.
+    // Each test runs in a separate process, before this process uses the library.
     in_child("ASCEND_RT_SIM_PRODUCT", "910B", records_of_another_process_are_told);
     in_child("ASCEND_RT_SIM_PRODUCT", "950", [] { on_device(a_counting_notify_orders_by_all_contributors); });
     in_child("ASCEND_RT_SIM_PRODUCT", "310P", [] { on_device(a_wait_that_the_product_ignores_is_told); });
     in_child("ASCEND_RT_SIM_SOFTWARE_QUEUES", "1", [] { on_device(a_changed_task_of_a_graph_has_new_accesses); });
-    const Watchdog watchdog("order_facts", kLongEnough * 6);  // a thread: after the last fork
+    const Watchdog watchdog("order_facts", kLongEnough * 6);  // starts a thread, so no fork may follow
     CHECK_OK(aclrtSetDevice(0));
     for (void (*const test)() : {
              a_manual_reset_event_orders_by_its_first_record,

@@ -1,5 +1,5 @@
-// A happens-before check that knows nothing but the facts: vector clocks are built from submissions, edges and what the
-// host learns, and every order that a random program has asked for must follow from them.
+// Happens-before check based on the facts alone: vector clocks are built from submissions, edges and the knowledge of
+// the host, and must imply every order that a random program has requested.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -15,7 +15,7 @@ using namespace aclsim;
 
 namespace {
 
-using VectorClock = std::map<std::uint64_t, std::uint64_t>;  // of a stream: the newest of its tasks that is before
+using VectorClock = std::map<std::uint64_t, std::uint64_t>;  // newest preceding task of each stream
 using Key = std::pair<std::uint64_t, std::uint64_t>;
 
 constexpr unsigned kPrograms = 40;
@@ -62,19 +62,19 @@ class HappensBefore final : public Observer {
     }
     void host_learned(const Moment &, std::uint32_t thread, Point point, HostSync) override {
         const auto found = tasks_.find(key_of(point));
-        if (found != tasks_.end()) {  // else from before this program
+        if (found != tasks_.end()) {  // otherwise from an earlier program
             CHECK(found->second.ended != 0);
             join(threads_[thread], clock_of(key_of(point)));
         }
     }
 
-    // Do the facts say so?
+    // Returns true if the facts imply the order.
     bool implies(const Key &before, const Key &after) {
         const VectorClock &clock = clock_of(after);
         const auto found = clock.find(before.first);
         return found != clock.end() && found->second >= before.second;
     }
-    // What the facts say must be what happened.
+    // Checks that the reported edges agree with the actual order.
     void require_true_edges() const {
         for (const auto &[after, list] : edges_) {
             const auto second = tasks_.find(after);
@@ -85,7 +85,7 @@ class HappensBefore final : public Observer {
             }
         }
     }
-    // The task was never blocked, or for this one among others.
+    // Returns true if `after` was never blocked, or if `before` was one of its causes.
     bool is_cause(const Key &before, const Key &after) const {
         const auto &causes = tasks_.at(after).causes;
         return causes.empty() || std::find(causes.begin(), causes.end(), before) != causes.end();
@@ -101,13 +101,13 @@ class HappensBefore final : public Observer {
 
   private:
     struct Node {
-        VectorClock host;  // what the submitting thread knew
+        VectorClock host;  // knowledge of the submitting thread
         std::vector<Key> causes{};
         std::uint64_t started = 0;
         std::uint64_t ended = 0;
     };
 
-    // Of a task that has ended, so that all that comes before it has been told.
+    // Requires that the task has ended, so that all its predecessors have been reported.
     const VectorClock &clock_of(const Key &task) {
         const auto known = clocks_.find(task);
         if (known != clocks_.end()) {
@@ -132,7 +132,7 @@ class HappensBefore final : public Observer {
     std::uint64_t steps_ = 0;
 };
 
-// A random program, which writes down the orders that it asks for.
+// Random program that records the orders it requests.
 class Program {
   public:
     explicit Program(unsigned seed) : random_(seed) {
@@ -174,7 +174,7 @@ class Program {
             CHECK(facts_.is_cause(before, after));
         }
         facts_.forget_edges();
-        CHECK(count_missing() > 0);  // the check sees what is not told
+        CHECK(count_missing() > 0);  // the check detects missing edges
     }
 
   private:
@@ -182,7 +182,7 @@ class Program {
     static constexpr int kSteps = 300;
 
     int pick(int count) { return std::uniform_int_distribution<int>(0, count - 1)(random_); }
-    // What was submitted last, if that is a new task.
+    // Returns the newest task, which the call before must have submitted, and records its orders.
     Key submitted(aclrtStream stream) {
         const Key task = key_of(facts_.newest);
         require_stream_order(stream, task);
@@ -192,10 +192,10 @@ class Program {
         if (last_.count(stream) != 0) {
             orders_.push_back({last_[stream], task});
         }
-        for (const Key before : known_) {  // what the host has waited for
+        for (const Key before : known_) {  // tasks that the host knows to be done
             orders_.push_back({before, task});
         }
-        if (awaited_.count(stream) != 0) {  // by a wait that needed no task
+        if (awaited_.count(stream) != 0) {  // awaited by a wait that needed no task
             orders_.push_back({awaited_[stream], task});
         }
         last_[stream] = task;
@@ -301,12 +301,12 @@ class Program {
     std::vector<aclrtEvent> events_;
     std::vector<aclrtNotify> notifies_;
     void *values_ = nullptr;
-    std::map<aclrtEvent, Key> records_;   // the newest of each event
-    std::map<aclrtStream, Key> last_;     // task
-    std::map<aclrtStream, Key> awaited_;  // without a task
-    VectorClock known_;                   // to the host
+    std::map<aclrtEvent, Key> records_;   // newest record of each event
+    std::map<aclrtStream, Key> last_;     // last task of each stream
+    std::map<aclrtStream, Key> awaited_;  // record of the last wait without a task
+    VectorClock known_;                   // tasks that the host knows to be done
     std::vector<std::pair<Key, Key>> orders_;
-    std::vector<std::pair<Key, Key>> waits_;  // for events
+    std::vector<std::pair<Key, Key>> waits_;  // waits for events
 };
 
 }  // namespace

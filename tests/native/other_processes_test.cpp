@@ -1,5 +1,5 @@
-// Objects that processes share when the host has no room or no descriptors, when they are in different containers, and
-// when one of them ends. Each case runs in a process of its own, because it changes what the host gives.
+// Objects shared by processes: on a host without room or without descriptors, in different containers, and after the
+// end of one process. Each case runs in a separate process, because it changes the limits or namespaces of its process.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ struct Key {
     char text[kKeySize];
 };
 
-// Between two processes: what one sends, the other receives. An end that is closed ends the other process's test, too.
+// Pipe between two processes: one sends, the other receives.
 class Channel {
   public:
     Channel() { CHECK(pipe(ends_) == 0); }
@@ -53,7 +53,7 @@ pid_t start(const std::function<void()> &body) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(60);  // ends it if it hangs
+        alarm(60);  // ends the process if it hangs
         body();
         _exit(0);
     }
@@ -77,7 +77,7 @@ void make_own_shm() { CHECK(unshare(CLONE_NEWNS) == 0 && mount_in_own_namespace(
 
 // Runs the body as process 1 of its own namespace, as in a container.
 void run_in_container(const std::function<void()> &body) {
-    CHECK(unshare(CLONE_NEWNS | CLONE_NEWPID) == 0);  // of the children
+    CHECK(unshare(CLONE_NEWNS | CLONE_NEWPID) == 0);  // the PID namespace is for children
     run([&] {
         CHECK(mount_in_own_namespace("proc", "/proc", nullptr));
         CHECK(getpid() == 1);
@@ -128,7 +128,7 @@ aclError export_memory(void *memory, Key &key) {
 
 // --- /dev/shm without room -------------------------------------------------------------------------------------------
 
-// Takes all room of /dev/shm until it is destroyed.
+// Fills /dev/shm for the lifetime of the object.
 class Filler {
   public:
     Filler() : file_(open("/dev/shm/filler", O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600)) {
@@ -175,7 +175,7 @@ void exports_fail_without_room_and_work_with_it() {
     CHECK_OK(export_memory(memory, key));
 }
 
-// The slots of an event's records, and the list of processes, get their pages when they grow.
+// The slots for records of an event, and the list of permitted processes, get their pages when they grow.
 void what_is_exported_grows_only_with_room() {
     make_own_shm();
     CHECK_OK(aclrtSetDevice(0));
@@ -193,7 +193,7 @@ void what_is_exported_grows_only_with_room() {
             code = aclrtRecordEvent(event, stream);
         }
         CHECK(code == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL && says_that_shm_is_full());
-        CHECK_OK(aclrtSynchronizeEvent(event));  // for the record before
+        CHECK_OK(aclrtSynchronizeEvent(event));  // for the last record that succeeded
         CHECK_CODE(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
                    aclrtIpcMemSetImportPid(key.text, processes.data(), processes.size()));
         CHECK(says_that_shm_is_full());
@@ -207,7 +207,7 @@ void what_is_exported_grows_only_with_room() {
 
 // --- few descriptors -------------------------------------------------------------------------------------------------
 
-// No file can be opened as long as this lives.
+// Prevents the process from opening files for the lifetime of the object.
 class NoDescriptors {
   public:
     NoDescriptors() {
@@ -233,7 +233,7 @@ bool says_that_descriptors_are_used_up() { return says(text(), {"0 open files", 
     void *memory = nullptr;
     {
         const NoDescriptors none;
-        for (int i = 0; i < 300; ++i) {  // a failure takes no addresses, of which there are 128 TiB
+        for (int i = 0; i < 300; ++i) {  // a failure must not keep addresses; there are 128 TiB
             CHECK_CODE(ACL_ERROR_RT_MEMORY_ALLOCATION, aclrtMalloc(&memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
         }
         CHECK(says_that_descriptors_are_used_up());
@@ -254,7 +254,7 @@ bool says_that_descriptors_are_used_up() { return says(text(), {"0 open files", 
     CHECK_OK(export_memory(memory, key));
 }
 
-// The reason is not that there is nothing of the name.
+// The error must be the lack of descriptors, not an unknown name.
 [[maybe_unused]] void imports_fail_without_descriptors_and_work_with_them() {
     const Channel keys;
     const Channel end;
@@ -307,7 +307,7 @@ void a_page_file_cannot_be_cut() {
     CHECK(file->identity().size == kSize);
 }
 
-// Two containers with one /dev/shm. The exporter has the number 1, which another process has in the importer's.
+// Two containers share /dev/shm. The exporter is process 1, but process 1 of the importer's container is another one.
 void another_pid_namespace_is_the_reason_given() {
     const Channel keys;
     const Channel end;
@@ -422,7 +422,7 @@ void imported_memory_is_orphaned_when(End how) {
 
 int main() {
 #ifdef __linux__
-#ifndef __SANITIZE_ADDRESS__  // with it comes the undefined behaviour sanitizer, which opens pipes to look at objects
+#ifndef __SANITIZE_ADDRESS__  // comes with the undefined behaviour sanitizer, which opens pipes to examine objects
     run(exports_fail_without_descriptors_and_work_with_them);
     run(imports_fail_without_descriptors_and_work_with_them);
 #endif
@@ -432,7 +432,7 @@ int main() {
         run([how] { imported_memory_is_orphaned_when(how); });
     }
     if (!host_permits_namespaces()) {
-        return kSkipped;  // the rest
+        return kSkipped;  // skips the remaining cases
     }
     run(exports_fail_without_room_and_work_with_it);
     run(what_is_exported_grows_only_with_room);

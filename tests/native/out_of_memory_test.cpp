@@ -1,6 +1,6 @@
-// The host has no memory: the n-th allocation of a call fails, for every n and many calls. The call fails with a code
-// and a text, or does without; no exception leaves the library, no stream waits for ever, and afterwards the same call
-// works. The same for allocations of all threads, while the call's work is done.
+// Host without memory: the n-th allocation of a call fails, for every n and many calls. The call must fail with a code
+// and a text, or succeed without the memory; no exception may leave the library, no stream may wait for ever, and the
+// same call must succeed afterwards. Repeated with allocations of all threads until the work of the call is done.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 constexpr long kOff = -1;
 std::atomic<bool> g_fails_on_any_thread{false};
 std::atomic<long> g_left{kOff};   // allocations of all threads until one fails
-thread_local long t_left = kOff;  // of the calling thread
+thread_local long t_left = kOff;  // allocations of the calling thread until one fails
 
 bool fails_now() {
     if (g_fails_on_any_thread.load(std::memory_order_relaxed)) {
@@ -36,7 +36,7 @@ void *allocate(std::size_t size, std::size_t alignment) {
     return block;
 }
 
-// Makes the n-th allocation from now on fail, of the calling thread or of any.
+// Makes the n-th allocation from now on fail, counting from 0, in the calling thread or in all threads.
 class Shortage {
   public:
     Shortage(long n, bool on_any_thread) : on_any_thread_(on_any_thread) {
@@ -50,7 +50,7 @@ class Shortage {
     ~Shortage() { end(); }
     Shortage(const Shortage &) = delete;
     Shortage &operator=(const Shortage &) = delete;
-    // true: one has failed.
+    // Returns true if an allocation has failed.
     bool end() {
         g_fails_on_any_thread = false;
         const long left = on_any_thread_ ? g_left.exchange(kOff) : std::exchange(t_left, kOff);
@@ -68,7 +68,7 @@ void *operator new[](std::size_t size) { return allocate(size, alignof(std::max_
 void *operator new(std::size_t size, std::align_val_t alignment) {
     return allocate(size, static_cast<std::size_t>(alignment));
 }
-// Replaces the address sanitizer's, whose blocks std::free() would not take.
+// Replaces the operator of the address sanitizer, whose blocks must not be passed to std::free().
 void *operator new(std::size_t size, const std::nothrow_t &) noexcept {
     try {
         return operator new(size);
@@ -99,7 +99,7 @@ LatchedCallback *g_held = nullptr;
 
 void nothing(void *) {}
 
-// The busy stream has a task that runs until release().
+// Makes the busy stream run a task until release().
 void hold() {
     g_held = new LatchedCallback;
     CHECK_OK(aclrtLaunchHostFunc(g_busy, LatchedCallback::run, g_held));
@@ -113,7 +113,7 @@ void release() {
     }
 }
 
-// Makes a task of the stream run, which ends by itself soon: a call has to wait for it.
+// Makes the stream run a task that a call has to wait for, and that soon ends by itself.
 void keep_busy(aclrtStream stream) {
     static std::atomic<bool> is_running;
     is_running = false;
@@ -129,20 +129,20 @@ void keep_busy(aclrtStream stream) {
     }
 }
 
-// A call, with what it needs before each attempt, and what undoes it if it succeeded.
+// Tested call, its preparation before each attempt, and the reversal of a successful attempt.
 struct Case {
     const char *name;
     std::function<void()> prepare;
     std::function<aclError()> call;
     std::function<void()> undo;
-    bool is_used_up = false;  // prepare() makes what the call uses up, unless it fails
+    bool is_used_up = false;  // prepare() creates an object that a successful call uses up
 };
 
 void *g_made = nullptr;
 char g_key[65];
 std::string g_profiles;  // directory
 
-// The first failure of several calls.
+// Makes the calls until one fails; returns its code.
 aclError first_failure(std::initializer_list<std::function<aclError()>> calls) {
     for (const auto &call : calls) {
         if (const aclError code = call()) {
@@ -300,7 +300,7 @@ const Case kCases[] = {
     {"capture",
      [] {
          aclmdlRI left = nullptr;
-         (void)aclmdlRICaptureEnd(g_other, &left);  // of an attempt that failed
+         (void)aclmdlRICaptureEnd(g_other, &left);  // from a failed attempt
          if (left != nullptr) {
              (void)aclmdlRIDestroy(left);
          }
@@ -363,7 +363,7 @@ const Case kCases[] = {
      no_preparation},
     {"profile",
      [] {
-         (void)aclprofFinalize();  // ends that of an attempt that failed
+         (void)aclprofFinalize();  // ends the profile of a failed attempt
          CHECK_OK(aclprofInit(g_profiles.c_str(), g_profiles.size()));
      },
      [] {
@@ -419,7 +419,7 @@ void check_has_text(const Case &it, long n, aclError code) {
     }
 }
 
-// Nothing waits for ever. A task may have failed for lack of memory.
+// Checks that no stream waits for ever. Ignores the failures of tasks that had no memory.
 void settle(const Case &it, long n) {
     const aclError code = aclrtSynchronizeDeviceWithTimeout(kLongest_ms);
     if (code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) {
@@ -430,7 +430,7 @@ void settle(const Case &it, long n) {
     (void)aclGetRecentErrMsg();
 }
 
-// Once with a shortage; false: the call made fewer allocations.
+// Makes one attempt with a shortage. Returns false if no allocation failed, because there were too few.
 bool try_with_shortage(const Case &it, long n, bool on_any_thread) {
     it.prepare();
     Shortage shortage(n, on_any_thread);
@@ -456,7 +456,7 @@ void works_again(const Case &it) {
     settle(it, kOff);
 }
 
-// Resources that a call that failed might keep.
+// Resources that a failed call might keep.
 struct Room {
     std::uint32_t streams = 0, events = 0;
     std::size_t memory = 0;
@@ -483,7 +483,7 @@ void check_is_as_before(const Case &it, const Room &before) {
 }
 
 void a_shortage_is_survived(const Case &it, bool on_any_thread) {
-    constexpr long kMost = 5000;  // a profile that is written makes about 1500
+    constexpr long kMost = 5000;  // allocations; writing a profile makes about 1500
     works_again(it);
     const Room before = room();
     long n = 0;
@@ -514,7 +514,7 @@ void set_up() {
 
 }  // namespace
 
-// The name of a case, to run that alone.
+// Runs all cases, or only the one that the argument names.
 int main(int count, char **arguments) {
     const Watchdog watchdog("out_of_memory", std::chrono::seconds(200));
     setenv("ASCEND_RT_SIM_DEVICES", "2", 1);

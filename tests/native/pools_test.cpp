@@ -1,4 +1,5 @@
-// Pools and allocators under several threads: blocks are exclusive, nothing is lost, callbacks are never concurrent.
+// Pools and allocators used by several threads: blocks are exclusive, no memory is lost, and callbacks never run
+// concurrently.
 #include <atomic>
 #include <cstring>
 #include <random>
@@ -31,7 +32,8 @@ std::uint64_t attribute(aclrtMemPool pool, aclrtMemPoolAttr which) {
     return value;
 }
 
-// Of many pools, also when others have given their memory back, and a pool whose memory is gone is itself gone.
+// Addresses belong to the right one of many pools, also after other pools have returned their memory. Blocks of a
+// destroyed pool are no longer valid.
 void an_address_belongs_to_its_pool() {
     constexpr std::size_t kPools = 64;
     const std::size_t before = free_memory();
@@ -59,8 +61,8 @@ void an_address_belongs_to_its_pool() {
     CHECK(free_memory() == before);
 }
 
-// Each thread writes a value of its own into its blocks in stream order, and reads it back in stream order: whoever got
-// a block too early would write between the two.
+// Each thread writes a different value into its blocks in stream order, and reads it back in stream order. A stream
+// that got a block too early would write between the two.
 void blocks_are_exclusive(aclrtMemPool pool, int thread) {
     const aclrtStream stream = new_stream();
     std::mt19937 random(static_cast<unsigned>(thread));
@@ -70,7 +72,7 @@ void blocks_are_exclusive(aclrtMemPool pool, int thread) {
         void *block = nullptr;
         const aclError code = aclrtMemPoolMallocAsync(&block, (1 + random() % 3) * kPage, pool, stream);
         if (code != ACL_SUCCESS) {
-            CHECK(code == ACL_ERROR_RT_INTERNAL_ERROR);  // exhausted
+            CHECK(code == ACL_ERROR_RT_INTERNAL_ERROR);  // the pool is exhausted
             CHECK_OK(aclrtSynchronizeStream(stream));
             continue;
         }
@@ -83,7 +85,7 @@ void blocks_are_exclusive(aclrtMemPool pool, int thread) {
             for (int i = 0; i < 64; ++i) {
                 CHECK(static_cast<unsigned char *>(host)[i] == value);
             }
-            (void)aclrtMemPoolTrimTo(pool, 4 * kPage);  // less than is used, now and then
+            (void)aclrtMemPoolTrimTo(pool, 4 * kPage);  // sometimes less than the used size
         }
     }
     CHECK_OK(aclrtSynchronizeStream(stream));
@@ -93,7 +95,7 @@ void blocks_are_exclusive(aclrtMemPool pool, int thread) {
 
 void pools_are_shared() {
     const std::size_t before = free_memory();
-    const aclrtMemPool pool = new_pool(6 * kPage);  // small: streams are made to wait for each other
+    const aclrtMemPool pool = new_pool(6 * kPage);  // small, so that streams must wait for each other
     in_threads([=](int thread) { blocks_are_exclusive(pool, thread); });
     CHECK(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == 0);
     CHECK(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH) <= 6 * kPage);
@@ -101,7 +103,7 @@ void pools_are_shared() {
     CHECK(free_memory() == before);
 }
 
-// Pools come and go while others allocate from them: every answer is a defined one.
+// Pools are created and destroyed while other threads allocate from them. Failures are ignored.
 void pools_are_destroyed_under_way() {
     static std::atomic<aclrtMemPool> shared{nullptr};
     const std::size_t before = free_memory();
@@ -114,10 +116,10 @@ void pools_are_destroyed_under_way() {
                 CHECK_OK(aclrtMemPoolDestroy(shared.exchange(new_pool(64 * kPage))));
             }
             if (aclrtMemPoolMallocAsync(&block, kPage, shared, stream) == ACL_SUCCESS) {
-                (void)aclrtMemPoolFreeAsync(block, stream);  // perhaps it is lost already, or another thread's
+                (void)aclrtMemPoolFreeAsync(block, stream);  // it may be invalid or another thread's by now
             }
         }
-        (void)aclrtSynchronizeStream(stream);  // a block that was lost could not be freed
+        (void)aclrtSynchronizeStream(stream);  // fails if a block was invalid when the stream freed it
         CHECK_OK(aclrtDestroyStream(stream));
     });
     CHECK_OK(aclrtMemPoolDestroy(shared));
@@ -127,7 +129,7 @@ void pools_are_destroyed_under_way() {
     CHECK(free_memory() == before);
 }
 
-// What aclrtFree does with memory of a pool.
+// Tests the part of aclrtFree that frees memory of pools.
 void freed_at_once() {
     const aclrtMemPool pool = new_pool(4 * kPage);
     const aclrtStream stream = new_stream();
@@ -153,14 +155,14 @@ void freed_at_once() {
     CHECK(free_now(block));
     CHECK(is_refused(block));
     CHECK(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == 0);
-    CHECK_OK(aclrtMemPoolMallocAsync(&again, 2 * kPage, pool, other));  // nobody is waited for
+    CHECK_OK(aclrtMemPoolMallocAsync(&again, 2 * kPage, pool, other));  // waits for no stream
     CHECK(again == block);
     CHECK_OK(aclrtMemPoolDestroy(pool));
     CHECK_OK(aclrtDestroyStream(stream));
     CHECK_OK(aclrtDestroyStream(other));
 }
 
-// --- an allocator that all threads share -----------------------------------------------------------------------------
+// --- allocator shared by all threads ---------------------------------------------------------------------------------
 
 struct Slab {
     std::atomic<int> inside{0};

@@ -1,4 +1,4 @@
-// What belongs to the process: initialisation from several threads, and calls that meet a snapshot.
+// State of the process: initialisation from several threads, and calls during snapshots.
 #include <unistd.h>
 
 #include <atomic>
@@ -50,7 +50,7 @@ uint32_t count_stage(int32_t, void *counter) {
     return 0;
 }
 
-// The workers go on between the snapshots, and no call of theirs fails.
+// Other threads make calls during the snapshots. None of these calls fails.
 void lock_against_threads() {
     const int pid = getpid();
     int stages = 0;

@@ -1,5 +1,4 @@
-// What a profile of a card may say (ASCEND_RT_SIM_PROFILE): the texts for files that are wrong, and what is read of the
-// others.
+// Profiles of cards (ASCEND_RT_SIM_PROFILE): error texts for invalid files, and the content read from valid ones.
 #include "support/profile.h"
 
 #include <unistd.h>
@@ -17,7 +16,7 @@ using namespace aclsim;
 
 namespace {
 
-// A file with that content, while it lives.
+// Temporary file with the given content.
 class File {
   public:
     explicit File(const std::string &content) {
@@ -35,7 +34,7 @@ class File {
     char path_[40] = "/tmp/aclsim-profile-XXXXXX";
 };
 
-// What is wrong with a report, without the file's name; "": nothing.
+// Returns the error text for a report, without the name of the file; "" if the report is valid.
 std::string problem_of(const std::string &report, const char *product = nullptr) {
     const File file(report);
     CardProfile profile;
@@ -226,13 +225,13 @@ void a_profile_is_read() {
     CHECK(profile.duration({Cost::Wait}).count() == 0);
     CHECK(profile.duration({}).count() == 0);
     const std::string add = "add", empty = "empty", other = "mul";
-    CHECK(profile.duration({Cost::Kernel, 500, &add}).count() == 5000);  // what its name says is all that counts
+    CHECK(profile.duration({Cost::Kernel, 500, &add}).count() == 5000);  // only the entry of its name counts
     CHECK(profile.duration({Cost::Kernel, 500, &empty}).count() == 0);
     CHECK(profile.duration({Cost::Kernel, 500, &other}).count() == 510);
-    CHECK(profile.duration({Cost::Kernel, UINT64_MAX, &add}) == std::chrono::hours(278));  // a kernel may say anything
+    CHECK(profile.duration({Cost::Kernel, UINT64_MAX, &add}) == std::chrono::hours(278));  // kernels may report it
 }
 
-// Limits from several objects need not fit together: less could be the total than what is in use.
+// Limits of different objects must not be combined: the total could be less than the amount in use.
 void of_members_with_the_same_name_the_last_counts() {
     const File file(report_of(
         R"("limits": {"memory_bytes": 1099511627776, "free_memory_bytes": 2097152}, "limits": {"streams": 34})"));
@@ -290,7 +289,7 @@ void a_text_beyond_a_limit_is_refused() {
     require_same("many values", problem_of(many).substr(0, expected.size()), expected);
 }
 
-// As many members as a text may have; a look at all of them for each would take minutes.
+// Repeats a member nearly as often as a text may. A comparison of each member with all others would take minutes.
 void repeated_members_take_no_time() {
     const Watchdog watchdog("a profile that repeats a member", kLongEnough);
     CHECK(problem_of(R"({"profile": {)" + repeated(400000, R"("format": 1, )") + R"("format": 1}})").empty());

@@ -1,5 +1,5 @@
-// Functions of the program that throw, or end their thread: the task or the call fails with a code and a text, and the
-// stream goes on. And the signals of threads that run such functions.
+// Functions of the program that throw or end their thread: the task or the call fails with a code and a text, and the
+// stream continues. Also the signals of threads that run such functions.
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ void check_text(const char *part) {
     }
 }
 
-// The stream has failed with that text, and does what comes afterwards.
+// Checks that the stream has failed with the text, and that it executes later tasks.
 void check_goes_on(aclrtStream stream, const char *text) {
     CHECK_CODE(ACL_ERROR_RT_INTERNAL_ERROR, aclrtSynchronizeStream(stream));
     check_text(text);
@@ -102,7 +102,7 @@ aclError end_the_thread_in_the_last_block(const aclsimKernelBlock *block, void *
     return ACL_SUCCESS;
 }
 
-// Blocks run on workers, and on a thread that waits for the kernel: each of them is ended once in a while.
+// Blocks run on workers and on the thread that waits for the kernel. The last block may end either kind of thread.
 void a_kernel_that_ends_its_thread_fails_its_task() {
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
@@ -118,7 +118,7 @@ void a_kernel_that_ends_its_thread_fails_its_task() {
                                                    const_cast<int *>(&argument), sizeof argument, nullptr, 0));
             (void)aclrtSynchronizeStream(stream);
         }).join();
-        (void)aclrtSynchronizeStream(stream);  // the thread above may have got to know of the failure
+        (void)aclrtSynchronizeStream(stream);  // fails unless the thread above got the failure
         CHECK_OK(aclrtSynchronizeStream(stream));
         CHECK_OK(aclrtDestroyStream(stream));
         CHECK_OK(aclrtResetDevice(0));
@@ -158,7 +158,7 @@ void a_stream_outlives_a_callback_that_fails_its_destruction() {
 
 std::uint32_t available_streams() {
     std::uint32_t available = 0;
-    CHECK_OK(aclrtDeviceTaskAbort(0, 1000));  // fails if the device still knows a context that was destroyed
+    CHECK_OK(aclrtDeviceTaskAbort(0, 1000));  // fails if the device still has a destroyed context
     CHECK_OK(aclrtGetStreamAvailableNum(&available));
     return available;
 }
@@ -242,7 +242,7 @@ void a_callback_of_a_graphs_end_fails_the_call() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// The handles in the graph are given back once: a handle that is made meanwhile stays valid.
+// The handles of the graph are removed only once: handles created meanwhile stay valid.
 void a_callback_of_a_graphs_end_may_destroy_the_context() {
     static aclrtContext primary = nullptr, context = nullptr;
     static std::vector<aclmdlRI> made;
@@ -305,14 +305,14 @@ bool blocks(const std::string &thread, int signal) {
     return (blocked >> (signal - 1) & 1) != 0;
 }
 
-// A thread that has just started blocks every signal: the C library restores the mask in the new thread.
+// A new thread blocks every signal at first: the C library restores the mask only in the new thread.
 void wait_until_unblocked(const std::string &thread, int signal) {
     while (blocks(thread, signal)) {
         std::this_thread::yield();
     }
 }
 
-// The host function, a worker, the thread that keeps time limits, and the one of exception callbacks.
+// Covers the threads of host functions, workers, time limits and exception callbacks.
 void threads_of_the_library_block_signals(const std::set<std::string> &threads_of_program) {
     const aclrtStream stream = new_stream();
     static LatchedCallback held;
@@ -360,7 +360,7 @@ void threads_of_the_library_block_signals(const std::set<std::string> &threads_o
 std::size_t g_page_size = 0;
 char *g_page = nullptr;
 
-// The handler of the program mends a fault of its host function, which goes on.
+// The signal handler of the program repairs a fault in its host function, which then continues.
 void a_fault_in_a_host_function_reaches_the_handler() {
     g_page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     g_page = static_cast<char *>(mmap(nullptr, g_page_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

@@ -1,4 +1,5 @@
-// A thread that runs a callback in aclrtProcessReport is at work: who waits for its stream is not told of a deadlock.
+// A thread that runs a callback in aclrtProcessReport counts as active: a wait for its stream is not reported as a
+// deadlock.
 #include <pthread.h>
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace {
 
-// The callback runs until the main thread has said that it waits. No third thread could end that wait.
+// Callback that runs until the long wait of the main thread has been reported. No third thread could end that wait.
 struct Reading {
     StallReports reports;
     Latch entered;

@@ -1,5 +1,5 @@
-// Requests of memory that is free, but whose pages are still on their way back to the host: a call gives them back at
-// its end, so a block that the engine frees outside of a call has its pages until somebody waits for them.
+// Allocations of free memory whose pages are still being returned to the host. A call returns pages at its end, so a
+// block that is freed outside of a call keeps its pages until a thread waits for their return.
 #include "api/simulator.h"
 #include "check.h"
 #include "concurrent.h"
@@ -21,7 +21,7 @@ std::size_t free_memory() {
     return free;
 }
 
-// All but a few pages are in one block, which is freed: only its addresses have room for the workspace.
+// Frees a block of all but a few pages, so that only its addresses have room for the workspace.
 void a_workspace_waits_for_them() {
     const aclrtStream stream = new_stream();
     void *block = nullptr;
@@ -45,7 +45,8 @@ void ask_for_too_much(void * /*data*/) {
 
 aclError do_nothing(const aclsimKernelBlock * /*block*/, void * /*data*/) { return ACL_SUCCESS; }
 
-// A kernel's release function runs where pages are given back, too: a request in it must not wait for itself.
+// The release function of a kernel runs as deferred work, like the return of pages. An allocation in it must not wait
+// for itself.
 void a_release_function_does_not() {
     const Watchdog watchdog("a request in a release function", kLongEnough);
     const aclsimKernel kernel = {do_nothing, nullptr, ask_for_too_much, 0};

@@ -1,4 +1,4 @@
-// Ten thousand streams and a million tasks: every hand-over of a value arrives, and what was taken is given back.
+// Ten thousand streams and a million tasks: every value arrives, and all memory is returned.
 #include <malloc.h>
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "concurrent.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kReduced = 10;  // ten times fewer of both: the sanitizers make every task many times slower
+constexpr int kReduced = 10;  // divides both numbers: sanitizers make every task many times slower
 #else
 constexpr int kReduced = 1;
 #endif
@@ -23,10 +23,10 @@ constexpr int kDevices = kThreads * kDevicesPerThread;
 constexpr int kStreamsPerDevice = kStreams / kDevices;
 constexpr int kTasksPerDevice = kTasks / kDevices;
 constexpr int kRounds = 2;
-// Of lists that keep their capacity; an object that leaks per stream and round takes ten times as much.
+// Bytes for lists that keep their capacity. A leak of one object per stream and round would take ten times as much.
 constexpr std::size_t kSlack = 64 * 1024;
 
-// The streams of one device. Each has a cell in device memory; `expected` is what the cells hold in the end.
+// Streams of one device, each with a cell in device memory. `expected_` is the content of the cells in the end.
 class Crowd {
   public:
     Crowd() : streams_(kStreamsPerDevice), events_(kStreamsPerDevice), expected_(kStreamsPerDevice) {
@@ -93,7 +93,7 @@ class Crowd {
     std::uint8_t *cells_ = nullptr;
 };
 
-// The main thread keeps every device open; others, and itself in turn, set and reset it.
+// Sets each device before the body, and resets it afterwards. The main thread keeps every device open.
 template <class Body>
 void on_devices(int first, int last, Body body) {
     for (int device = first; device < last; ++device) {
@@ -103,7 +103,8 @@ void on_devices(int first, int last, Body body) {
     }
 }
 
-// All streams live at once. Held, all tasks are pending before the first one starts; otherwise they run meanwhile.
+// Uses all streams at the same time. With `is_held`, all tasks are pending before the first one starts; otherwise tasks
+// run while others are submitted.
 void values_arrive(bool is_held) {
     std::vector<std::unique_ptr<Crowd>> crowds(kDevices);
     on_devices(0, kDevices, [&](int device) { crowds[device] = std::make_unique<Crowd>(); });
@@ -122,7 +123,7 @@ struct Taken {
     std::size_t device = 0;
 };
 
-// Under the address sanitizer the first is always 0; there the leak check at the end speaks.
+// The number of the host is always 0 under the address sanitizer, which checks for leaks itself at the end.
 Taken taken() {
     std::size_t free = 0;
     std::size_t total = 0;
@@ -137,7 +138,7 @@ int main() {
     for (int device = kDevices - 1; device >= 0; --device) {
         CHECK_OK(aclrtSetDevice(device));
     }
-    values_arrive(false);  // what the library makes once and keeps is made here
+    values_arrive(false);  // creates everything that the library keeps
     values_arrive(true);
     const Taken before = taken();
     for (int round = 0; round < kRounds; ++round) {

@@ -1,5 +1,5 @@
-// A core with a clock and a scheduler of the test's own: every choice is asked with all candidates and obeyed, facts
-// have the injected time, and the scheduler is told of threads that wait.
+// Core with the clock and the scheduler of a test: the scheduler makes every choice from all candidates, facts have the
+// injected time, and the waits of threads are reported to the scheduler.
 #include <map>
 #include <vector>
 
@@ -28,8 +28,8 @@ class LastFirst final : public Scheduler {
     void host_waits(const HostWait &) override { ++waits; }
     void host_goes_on(const HostWait &) override { ++ends; }
 
-    std::map<Choice, std::vector<std::size_t>> asked;  // with how many candidates
-    std::map<Choice, std::uint32_t> chosen;            // last
+    std::map<Choice, std::vector<std::size_t>> asked;  // numbers of candidates
+    std::map<Choice, std::uint32_t> chosen;            // newest result
     int waits = 0;
     int ends = 0;
     std::size_t ends_together = 1;
@@ -80,7 +80,7 @@ class Recorder final : public Observer {
     }
 };
 
-// A part of the engine is never destroyed: its threads outlive main().
+// Never destroyed, because threads of the engine outlive main().
 struct Bench {
     ManualClock clock;
     LastFirst scheduler;
@@ -173,7 +173,7 @@ class Join final : public BlockingTask {
 using Sizes = std::vector<std::size_t>;
 using Ids = std::vector<std::uint32_t>;
 
-// aclsimHold lets all go on at once, and the workers find three ready streams when they get the lock.
+// The end of a hold resumes all streams at once, and the workers find three ready streams when they get the lock.
 void runnable_and_ready_streams(Bench &bench) {
     Lock lock = bench.core.acquire();
     bench.forget();
@@ -185,14 +185,14 @@ void runnable_and_ready_streams(Bench &bench) {
     CHECK((bench.scheduler.asked[Choice::Runnable] == Sizes{3, 2, 1}));
     CHECK(bench.scheduler.asked[Choice::Ready].empty());
     {
-        // Not wait_for(): this thread would help.
+        // Polls, because this thread would help to run tasks in wait_for().
         while (bench.recorder.ended_ids.size() < 3) {
             const Unlocked unlocked(lock);
             std::this_thread::yield();
         }
     }
     CHECK((bench.scheduler.asked[Choice::Ready] == Sizes{3, 2, 1}));
-    CHECK((bench.recorder.started_ids == Ids{0, 1, 2}));  // the last of what the last came first in
+    CHECK((bench.recorder.started_ids == Ids{0, 1, 2}));  // the order is reversed twice
     CHECK((bench.scheduler.asked[Choice::Ended].size() == 3));
 }
 
@@ -225,7 +225,7 @@ void time_limits(Bench &bench) {
         bench.core.timer().arm(*bench.streams[i], limit);
     }
     const int waits = bench.scheduler.waits;
-    std::thread advance([&] {  // when the thread below waits
+    std::thread advance([&] {  // once the thread below waits
         for (bool is_waiting = false; !is_waiting; std::this_thread::yield()) {
             const Lock advancing = bench.core.acquire();
             is_waiting = bench.scheduler.waits > waits;
@@ -241,7 +241,7 @@ void time_limits(Bench &bench) {
     advance.join();
 }
 
-// No thread runs these tasks but the one that waits for what waits for both.
+// The executor has no threads, so only the thread that waits for the join can run the two tasks.
 void helpers(Bench &bench) {
     Lock lock = bench.core.acquire();
     bench.forget();
@@ -249,7 +249,7 @@ void helpers(Bench &bench) {
     bench.core.submit(*bench.streams[0], Work(nobody.get()));
     bench.core.submit(*bench.streams[1], Work(nobody.get()));
     bench.core.submit(*bench.streams[2], Join(bench.core, *bench.streams[0], *bench.streams[1]));
-    std::thread advance([&] {  // the timer looks at the join again
+    std::thread advance([&] {  // makes the timer look at the join again
         for (bool is_done = false; !is_done; std::this_thread::yield()) {
             const Lock advancing = bench.core.acquire();
             is_done = bench.streams[2]->is_done(bench.streams[2]->submitted);
@@ -264,7 +264,7 @@ void helpers(Bench &bench) {
     advance.join();
 }
 
-// Three tasks have run before the first of them completes, whatever the order in which the workers were done.
+// All three tasks have run before the first of them completes, regardless of the order in which the workers finish.
 void ended_streams(Bench &bench) {
     Lock lock = bench.core.acquire();
     bench.forget();
@@ -285,7 +285,7 @@ void ended_streams(Bench &bench) {
     CHECK(bench.recorder.ended_ids.size() == 3);
 }
 
-// Two streams are held, and one of them may go on.
+// Two streams are held, and only one of them may continue.
 void one_held_stream(Bench &bench) {
     Lock lock = bench.core.acquire();
     bench.forget();
@@ -298,7 +298,7 @@ void one_held_stream(Bench &bench) {
     bench.core.hold(false);
     CHECK((bench.recorder.ended_ids == Ids{0}));
     bench.core.start_held(*bench.streams[1]);
-    CHECK((bench.recorder.ended_ids == Ids{0}));  // the scheduler still says no
+    CHECK((bench.recorder.ended_ids == Ids{0}));  // the scheduler still holds it back
     bench.core.note_polled(bench.streams[1]->newest());
     CHECK(bench.scheduler.polls.size() == 1 && bench.scheduler.polls[0].second == bench.streams[1]->submitted);
     CHECK(bench.scheduler.polls[0].first == thread_number());
@@ -307,7 +307,7 @@ void one_held_stream(Bench &bench) {
     CHECK((bench.recorder.ended_ids == Ids{0, 1}));
 }
 
-// The same work brings the same decisions, and they are the choices that were made.
+// The same work leads to the same recorded decisions, and these are the choices that were made.
 void decisions_are_kept(Bench &bench) {
     const auto run = [&] {
         const Lock lock = bench.core.acquire();
@@ -325,7 +325,7 @@ void decisions_are_kept(Bench &bench) {
     };
     const auto first = run();
     CHECK(first == run());
-    CHECK(first.size() == 6);  // of the waiters, and of the streams that they let go on
+    CHECK(first.size() == 6);  // three for the waiters, three for the streams that they release
     CHECK((first[0] == Scheduler::Decision{Choice::Waiter, 3, 2}));
     CHECK((first[3] == Scheduler::Decision{Choice::Runnable, 3, 2}));
 }

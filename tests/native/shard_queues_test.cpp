@@ -1,5 +1,5 @@
-// What waits in a queue, or needs a thread, and the shard of its device: devices do not wait for each other's work, and
-// what concerns two of them goes on as with one lock.
+// Shards and tasks that wait in queues or need a thread: devices do not wait for each other's work, and tasks that
+// concern two devices behave as with one lock.
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -21,13 +21,13 @@ using aclsim::Simulator;
 namespace {
 
 constexpr std::size_t kBytes = 64 << 10;  // more than a call moves itself
-constexpr std::size_t kFew = 4096;        // what it moves itself, if the stream is idle
+constexpr std::size_t kFew = 4096;        // moved by the call itself if the stream is idle
 
 using Kit = MemoryKit<kBytes>;
 
 void count(void *counter) { ++*static_cast<std::atomic<std::uint64_t> *>(counter); }
 
-// A kernel that adds to the counter which its arguments name.
+// Kernel that increments the counter to which its arguments point.
 aclError count_block(const aclsimKernelBlock *block, void *) {
     void *counter = nullptr;
     std::memcpy(&counter, block->arguments, sizeof counter);
@@ -90,10 +90,10 @@ class Kernels {
 };
 
 std::unique_ptr<Kernels> g_kernels;
-std::atomic<std::uint64_t> *g_told = nullptr;  // failures that the program was told of
+std::atomic<std::uint64_t> *g_told = nullptr;  // failures reported to the program
 
-// Every kind of task that needs no more than its device: four that count, and both halves of the memory with that
-// value.
+// Submits every kind of task that concerns only its device. Four of the tasks count, and others set both halves of the
+// memory to the value.
 void enqueue_work(const Kit &own, aclrtStream stream, std::atomic<std::uint64_t> &counter, int value) {
     CHECK_OK(aclrtLaunchHostFunc(stream, count, &counter));
     CHECK_OK(aclrtMemsetAsync(own.memory, kBytes, value, kBytes, stream));
@@ -121,8 +121,8 @@ bool is_done(aclrtStream stream) {
 
 // --- one device ------------------------------------------------------------------------------------------------------
 
-// The threads of the device are there already: one that begins has the global lock for a moment, and so has a thread of
-// the program that sleeps.
+// Starts the threads of the device before the test, and polls during it: a thread that begins takes the global lock for
+// a moment, and so does a thread of the program that sleeps.
 void queued_work_does_not_wait_for_another_device() {
     const Pair other(0);
     const Kit own(1);
@@ -163,7 +163,7 @@ void queued_work_does_not_wait_for_another_device() {
 
 // --- two devices -----------------------------------------------------------------------------------------------------
 
-// The wait of the other device's stream is over, and what is behind it is done, when the call returns.
+// The wait of the other device's stream is over, and the task behind it is done, when the call returns.
 void a_queued_record_wakes_a_stream_of_another_device() {
     const Kit waiting(1);
     const Pair recording(0);
@@ -180,7 +180,7 @@ void a_queued_record_wakes_a_stream_of_another_device() {
     CHECK(is_done(waiting.stream) && static_cast<const unsigned char *>(waiting.memory)[kFew - 1] == 5);
 }
 
-// A wait that is not yet the head of its stream when the record that it waits for is done, and one that is.
+// Tests a wait that is the head of its stream before the awaited record is done, and one that becomes it afterwards.
 void a_wait_for_another_device_may_come_late() {
     for (const bool is_late : {false, true}) {
         const Pair waiting(1);
@@ -212,7 +212,7 @@ void a_wait_for_another_device_may_come_late() {
     }
 }
 
-// The timer is one for all devices. It is disarmed by whoever ends the wait.
+// The timer is shared by all devices. The thread that ends the wait disarms it.
 void a_wait_with_a_time_limit_may_be_queued(const Kit &own) {
     const GateEvent gate;
     const Pair opener(own.device);
@@ -229,7 +229,7 @@ void a_wait_with_a_time_limit_may_be_queued(const Kit &own) {
 
 // --- the same on two devices at once ---------------------------------------------------------------------------------
 
-// The thread sanitizer sees it when what has no more than its shard touches more.
+// The thread sanitizer detects accesses beyond the shard that is held.
 
 void work_of_a_device(const Kit &own) {
     std::atomic<std::uint64_t> counter{0};
@@ -239,7 +239,7 @@ void work_of_a_device(const Kit &own) {
     check_work(own, counter, 8, 4);
 }
 
-// Streams of one device that wait for each other, and the host for the last.
+// Streams of one device wait for each other, and the host waits for the last one.
 void streams_in_a_row(const Kit &own) {
     std::atomic<std::uint64_t> counter{0};
     const Pair second(own.device);
@@ -259,7 +259,7 @@ void streams_in_a_row(const Kit &own) {
     check_work(own, counter, 9, 5);
 }
 
-// The kernel fails, and the stream's next synchronization says so.
+// The next synchronization of the stream reports the failure of the kernel.
 void a_kernel_that_fails(const Kit &own) {
     std::atomic<std::uint64_t> counter{0};
     CHECK_OK(g_kernels->launch_failing(own.stream));
@@ -268,7 +268,8 @@ void a_kernel_that_fails(const Kit &own) {
     CHECK(counter == 1);
 }
 
-// Its arguments are no live memory: it fails in the call that submits it, and what is told of that is for all devices.
+// The arguments of the kernel are freed memory, so it fails in the call that submits it. The reports of failures are
+// shared by all devices.
 void a_kernel_that_cannot_start(const Kit &own) {
     void *freed = nullptr;
     CHECK_OK(aclrtMalloc(&freed, kFew, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -277,7 +278,7 @@ void a_kernel_that_cannot_start(const Kit &own) {
     CHECK_CODE(ACL_ERROR_RT_AICORE_EXCEPTION, aclrtSynchronizeStream(own.stream));
 }
 
-// With the global lock, while workers of both devices run what they have.
+// Aborts with the global lock while workers of both devices run tasks.
 void an_abort_of_work(const Kit &own) {
     std::atomic<std::uint64_t> counter{0};
     enqueue_work(own, own.stream, counter, 6);
@@ -286,7 +287,7 @@ void an_abort_of_work(const Kit &own) {
     CHECK_OK(aclrtSynchronizeStream(own.stream));
 }
 
-// Each device records the events of both, and streams of both wait for them, in queues that are held back.
+// Streams of each device record events of both devices and wait for them, in queues that are held back.
 void records_of_each_other() {
     const Kit kits[] = {Kit(0), Kit(1)};
     on_two_devices<Kit>([&kits](const Kit &own) {
@@ -314,7 +315,7 @@ void records_of_each_other() {
     });
 }
 
-// The last launch of a kernel that is gone gives it back, once, whichever device that is on.
+// The last launch of a replaced kernel releases it exactly once, regardless of its device.
 void kernels_may_go_while_they_run() {
     struct Code {
         std::atomic<int> releases{0};
@@ -335,7 +336,7 @@ void kernels_may_go_while_they_run() {
     is_over = true;
     registrar.join();
     register_kernel("count", count_block);
-    while (code.releases < registrations) {  // a worker may still be giving back the last one
+    while (code.releases < registrations) {  // a worker may still be releasing the last one
         std::this_thread::yield();
     }
     CHECK(code.releases == registrations);
@@ -345,7 +346,7 @@ void kernels_may_go_while_they_run() {
 
 ;
 
-// What a device works on, and waits for others. Every host function and every kernel runs once.
+// Submits work of one device, and waits for events of others. Every host function and every kernel runs once.
 void work(Crowd<Kit> &crowd, std::int32_t device) {
     CHECK_OK(aclrtSetDevice(device));
     const Kit own(device);
@@ -372,7 +373,7 @@ void work(Crowd<Kit> &crowd, std::int32_t device) {
     CHECK(counter == expected);
 }
 
-// Calls that take the global lock, and those that let no call have less for a while.
+// Makes calls that take the global lock, and calls that make all others take it for a while.
 void disturb(Crowd<Kit> &crowd) {
     const std::int32_t own = kBusyDevices;
     std::atomic<std::uint64_t> counter{0};
@@ -395,7 +396,7 @@ void disturb(Crowd<Kit> &crowd) {
 }  // namespace
 
 int main() {
-    setenv("ASCEND_RT_SIM_WORKERS", "1", 1);  // so that no further one begins at an unsuitable moment
+    setenv("ASCEND_RT_SIM_WORKERS", "1", 1);  // prevents the start of further workers during a test
     const Watchdog watchdog("shard_queues_test", std::chrono::seconds(200));
     g_kernels = std::make_unique<Kernels>();
     queued_work_does_not_wait_for_another_device();

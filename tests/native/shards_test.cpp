@@ -1,5 +1,5 @@
-// The shards of the engine's lock: calls of different devices do not meet, if they concern no more than one, and all
-// others are as with one lock. What they queue: shard_queues_test.cpp.
+// Shards of the engine lock: calls that concern only one device do not wait for calls of other devices, and all others
+// behave as with one lock. Queued tasks are in shard_queues_test.cpp.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::int32_t kManyDevices = 20;  // more than there are shards
 
-constexpr std::size_t kBytes = 4096;  // as much as a call moves itself
+constexpr std::size_t kBytes = 4096;  // the most that a call moves itself
 
 using Kit = MemoryKit<kBytes>;
 
@@ -46,8 +46,8 @@ void check_shards() {
     CHECK(Registry::shard_of(again.stream) == 3);
 }
 
-// In a process of its own: the memory of so many devices needs more addresses than the thread sanitizer leaves, and
-// nothing asks for it there.
+// Runs in a separate process that allocates no memory: the memory of so many devices needs more addresses than the
+// thread sanitizer leaves.
 void every_device_has_a_shard() {
     const pid_t child = fork();
     if (child == 0) {
@@ -61,7 +61,7 @@ void every_device_has_a_shard() {
 
 using Calls = std::vector<std::function<aclError(const Kit &)>>;
 
-// Everything that is on the hot path of a program.
+// Returns all calls that are on the hot path of a program.
 Calls calls_at_rest() {
     static thread_local aclrtStreamStatus stream_status;
     static thread_local aclrtEventRecordedStatus event_status;
@@ -120,7 +120,7 @@ void calls_at_rest_do_not_wait_for_another_device() {
     CHECK(all.get());
 }
 
-// Nor with an observer, which hears of all that they do.
+// An observer that receives all facts does not make the calls wait.
 void observed_calls_do_not_wait_for_another_device() {
     class Counter final : public aclsim::Observer {
       public:
@@ -142,10 +142,10 @@ void observed_calls_do_not_wait_for_another_device() {
     const Observing observing(counter);
     calls_at_rest_do_not_wait_for_another_device();
     CHECK(counter.tasks >= 5 && counter.ends == counter.tasks);
-    CHECK(counter.accesses == 3 && counter.calls >= calls_at_rest().size());  // of a fill, and of a copy
+    CHECK(counter.accesses == 3 && counter.calls >= calls_at_rest().size());  // of the fill and the copy
 }
 
-// While there is one, the order of streams is noted for it, with the global lock.
+// While a pool exists, the order of streams is recorded for it, with the global lock.
 void a_pool_that_is_gone_leaves_no_trace() {
     aclrtMemPoolProps properties{};
     properties.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
@@ -157,7 +157,7 @@ void a_pool_that_is_gone_leaves_no_trace() {
     calls_at_rest_do_not_wait_for_another_device();
 }
 
-// What is larger needs a worker.
+// Larger transfers need a worker.
 void what_a_call_moves_itself_is_there_when_it_returns() {
     const Kit kit(1);
     const auto *bytes = static_cast<const unsigned char *>(kit.upper_half());
@@ -182,7 +182,7 @@ void what_waits_is_moved_by_the_call_that_releases_it() {
     CHECK(bytes[0] == 9 && bytes[kBytes - 1] == 9);
 }
 
-// Else threads of two devices would slow each other down, though they meet in no lock.
+// A shared cache line would make threads of two devices slow each other down although they share no lock.
 void objects_share_no_cache_line() {
     constexpr std::uintptr_t kLine = 64;
     const Pair pairs[] = {Pair(0), Pair(1)};
@@ -195,8 +195,8 @@ void objects_share_no_cache_line() {
     CHECK(sizeof(ContextStream) % kLine == 0 && sizeof(Event) % kLine == 0);
 }
 
-// What a task on an idle stream asks of it: with thousands of streams each further line is one that no cache near the
-// processor holds.
+// Fields of an idle stream that a task uses are in one cache line: with thousands of streams, each further line would
+// be missing in the caches near the processor.
 void an_idle_stream_is_one_cache_line() {
     constexpr std::ptrdiff_t kLine = 64;
     const Pair pair(0);
@@ -222,11 +222,11 @@ void a_handle_of_no_shard_is_refused() {
     CHECK(aclrtSynchronizeEvent(garbage) == ACL_ERROR_RT_INVALID_HANDLE);
 }
 
-// The record of an idle stream wakes the stream of another device.
+// A record on an idle stream wakes a stream of another device.
 void a_record_wakes_a_stream_of_another_device() {
     aclrtEvent event = nullptr;
     CHECK_OK(aclrtSetDevice(0));
-    CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));  // can be waited for before it is recorded
+    CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));  // streams can wait for it before it is recorded
     const Pair recording(0);
     const Pair waiting(1);
     CHECK_OK(aclrtStreamWaitEvent(waiting.stream, event));
@@ -241,7 +241,7 @@ void a_record_wakes_a_stream_of_another_device() {
     CHECK_OK(aclrtDestroyEvent(event));
 }
 
-// What is recorded in another device's stream belongs to two shards.
+// An event that is recorded on a stream of another device concerns two shards.
 void an_event_may_be_recorded_on_several_devices() {
     const Pair first(0);
     const Pair second(1);
@@ -255,11 +255,11 @@ void an_event_may_be_recorded_on_several_devices() {
     }
 }
 
-// --- what belongs to no shard, on two devices at once ----------------------------------------------------------------
+// --- state that belongs to no shard, on two devices at once ----------------------------------------------------------
 
-// The thread sanitizer sees it when two such calls have no more than their shards.
+// The thread sanitizer detects races between two such calls that hold only their shards.
 
-// The record of a default event may take another signal: memory.
+// A record of a default event may need another signal, which is memory.
 void a_record_may_need_memory(const Kit &own) {
     std::array<aclrtEvent, 32> events{};
     for (aclrtEvent &event : events) {
@@ -273,7 +273,8 @@ void a_record_may_need_memory(const Kit &own) {
     }
 }
 
-// Of some the shard has all, and others have memory besides; more than the device has places for at first.
+// Some events need only a slot of the shard, others need further memory. They are more than the device has slots for at
+// first.
 void events_come_and_go(const Kit &own) {
     constexpr std::array<std::uint32_t, 3> kFlags = {ACL_EVENT_SYNC, ACL_EVENT_TIME_LINE, ACL_EVENT_IPC};
     std::array<aclrtEvent, 150> events{};
@@ -286,7 +287,8 @@ void events_come_and_go(const Kit &own) {
     }
 }
 
-// More at a time than there ever were, so that cells are added again and again, for either device: each is another one.
+// The number of live events only grows, so that slots are added again and again for both devices. Each event must get a
+// different slot.
 void ever_more_events_come() {
     std::array<std::vector<aclrtEvent>, 2> events;
     on_two_devices<Kit>([&events](const Kit &own) {
@@ -303,7 +305,7 @@ void ever_more_events_come() {
     }
 }
 
-// Its task is the last to know it.
+// The task of the record has the last reference to the event.
 void an_event_may_end_behind_its_record(const Kit &own) {
     const GateEvent gate;
     aclrtEvent last = nullptr;
@@ -316,7 +318,7 @@ void an_event_may_end_behind_its_record(const Kit &own) {
     CHECK_OK(aclrtSynchronizeStream(own.stream));
 }
 
-// An event keeps the stream of its newest record, and that its memory.
+// An event keeps the stream of its newest record, and thereby the memory of the stream.
 void a_record_may_leave_a_destroyed_stream(const Kit &own) {
     aclrtStream last = nullptr;
     CHECK_OK(aclrtCreateStream(&last));
@@ -325,7 +327,7 @@ void a_record_may_leave_a_destroyed_stream(const Kit &own) {
     CHECK_OK(aclrtRecordEvent(own.event, own.stream));
 }
 
-// Tasks for a graph are memory, and an event takes a stream along into the capture.
+// Tasks of a graph need memory, and a wait for an event adds a stream to the capture.
 void a_capture_takes_what_is_recorded(const Kit &own) {
     const Pair other(own.device);
     aclmdlRI graph = nullptr;
@@ -339,7 +341,7 @@ void a_capture_takes_what_is_recorded(const Kit &own) {
     CHECK_OK(aclmdlRIDestroy(graph));
 }
 
-// A stream that executes nothing keeps its tasks: memory.
+// A stream that does not execute its tasks keeps them, which needs memory.
 void a_stream_may_keep_its_tasks(const Kit &own) {
     aclrtStream keeping = nullptr;
     CHECK_OK(aclrtCreateStreamWithConfig(&keeping, 0, ACL_STREAM_PERSISTENT));
@@ -349,7 +351,7 @@ void a_stream_may_keep_its_tasks(const Kit &own) {
     CHECK_OK(aclrtDestroyStreamForce(keeping));
 }
 
-// A thread that waits is in a list of all, and so is a stream that is blocked.
+// Waiting threads are in a list that is shared by all devices.
 void a_synchronization_may_have_to_wait(const Kit &own) {
     const Pair other(own.device);
     const GateEvent gate;
@@ -361,7 +363,7 @@ void a_synchronization_may_have_to_wait(const Kit &own) {
     CHECK_OK(aclrtSynchronizeEvent(own.event));
 }
 
-// A synchronization returns memory of pools.
+// Synchronizations return memory of pools to the device.
 void a_synchronization_may_concern_pools(const Kit &own) {
     aclrtMemPoolProps properties{};
     properties.allocType = ACL_MEM_ALLOCATION_TYPE_PINNED;
@@ -377,7 +379,7 @@ void a_synchronization_may_concern_pools(const Kit &own) {
     CHECK_OK(aclrtMemPoolDestroy(pool));
 }
 
-// An event of one device and a stream of another have two shards, and so has an event with the stream that it leaves.
+// An event and a stream of different devices have two shards; so do an event and the stream of its previous record.
 void a_record_may_concern_two_devices() {
     const Kit kits[] = {Kit(0), Kit(1)};
     on_two_devices<Kit>([&kits](const Kit &own) {
@@ -394,7 +396,7 @@ void a_record_may_concern_two_devices() {
 
 ;
 
-// The hot path of a device, and waits for events of others.
+// Makes the calls of the hot path of one device, and waits for events of others.
 void work(Crowd<Pair> &crowd, std::int32_t device) {
     CHECK_OK(aclrtSetDevice(device));
     const Kit own(device);
@@ -422,7 +424,8 @@ void capture_and_launch(aclrtStream stream) {
     CHECK_OK(aclmdlRIDestroy(graph));
 }
 
-// What takes the global lock: it makes and destroys, aborts and resets, on a device of its own and on those of others.
+// Makes calls that take the global lock: creates, destroys, aborts and resets on a separate device, and waits there for
+// an event of another one.
 void disturb(Crowd<Pair> &crowd) {
     const std::int32_t own = kBusyDevices;
     while (!crowd.is_over) {

@@ -1,5 +1,5 @@
-// A card that processes share. Each SharedCard has a row and locks of its own, also in one process, so threads with one
-// each do here what processes do; one that is destroyed with what it holds is a process that was killed.
+// Card shared by processes. Each SharedCard has a separate row and separate locks, also within one process, so threads
+// with one object each stand for processes here. An object destroyed with its resources stands for a killed process.
 #include "machine/shared_card.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ std::string product() { return "test" + std::to_string(getppid()) + "." + std::t
 
 std::string path() { return "/dev/shm/ascend_rt-card2-u" + std::to_string(geteuid()) + "-" + product() + "-0"; }
 
-// The table as another program may open it.
+// Table, opened as any other program could open it.
 class Table {
   public:
     Table() : file_(open(path().c_str(), O_RDWR | O_CLOEXEC)) {
@@ -61,7 +61,7 @@ std::unique_ptr<SharedCard> new_card(std::uint32_t number = 0) {
     return std::make_unique<SharedCard>(product(), number);
 }
 
-// Runs work(number) in so many threads, which begin together.
+// Runs work(number) on the given number of threads, which begin together.
 template <class Work>
 void in_threads(int count, Work work) {
     std::atomic<int> ready{0};
@@ -123,7 +123,7 @@ void what_a_dead_one_held_can_be_taken() {
     CHECK(other->take(SharedCard::kBytes, kCapacity, kCapacity));
 }
 
-// Its row is used again: what was in it must not count for the new owner.
+// The successor uses the same row, but the old content must not count for it.
 void what_a_dead_one_held_is_free_for_its_successor_too() {
     const auto other = new_card();
     other->count(SharedCard::kBytes, 1);
@@ -135,7 +135,7 @@ void what_a_dead_one_held_is_free_for_its_successor_too() {
     CHECK(other->held_by_others(SharedCard::kBytes) == 999);
 }
 
-// The child has the descriptors of its parent, and with them its locks, until it closes them.
+// The child inherits the descriptors of its parent, and with them the locks, until it closes them.
 void a_forked_child_keeps_nothing() {
     const auto other = new_card();
     other->count(SharedCard::kBytes, 1);
@@ -151,8 +151,8 @@ void a_forked_child_keeps_nothing() {
         const bool is_told = write(to_parent[1], &byte, 1) == 1;
         _exit(is_told && read(to_child[0], &byte, 1) == 0 ? 0 : 1);
     }
-    CHECK(read(to_parent[0], &byte, 1) == 1);  // before that the child may still be about to close them
-    parent.reset();                            // in this process alone
+    CHECK(read(to_parent[0], &byte, 1) == 1);  // the child has closed them before it writes
+    parent.reset();                            // in this process only
     CHECK(other->held_by_others(SharedCard::kBytes) == 0);
     for (const int end : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) {
         close(end);
@@ -161,7 +161,7 @@ void a_forked_child_keeps_nothing() {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-// What a process does first to repeat a request that did not fit.
+// Takes the lock that a process takes first to repeat a request that did not fit.
 void one_that_was_stopped_in_its_turn_blocks_nobody() {
     const auto first = new_card();
     const auto second = new_card();
@@ -176,8 +176,7 @@ void one_that_was_stopped_in_its_turn_blocks_nobody() {
     CHECK(second->take(SharedCard::kBytes, 399, kCapacity));
 }
 
-// --- a program that does what no process with the simulator does
-// -----------------------------------------------------
+// --- changes of the file that no process with the simulator makes ----------------------------------------------------
 
 void whatever_is_in_the_table_is_only_a_number() {
     const auto first = new_card();
@@ -185,21 +184,21 @@ void whatever_is_in_the_table_is_only_a_number() {
     first->count(SharedCard::kBytes, 600);
     second->count(SharedCard::kBytes, 1);
     for (const std::uint64_t word :
-         std::vector<std::uint64_t>{1ULL << 40, 1ULL << 63, UINT64_MAX}) {  // the number of rows, too
+         std::vector<std::uint64_t>{1ULL << 40, 1ULL << 63, UINT64_MAX}) {  // also as the number of rows
         Table().fill(word);
         CHECK(first->held_by_others(SharedCard::kBytes) >= word);
         CHECK(first->left(SharedCard::kBytes, kCapacity) == 0);
         CHECK(!first->take(SharedCard::kBytes, 1, kCapacity));
     }
     Table().fill(0);
-    first->give_back(SharedCard::kBytes, 599);  // what a card holds it knows itself
+    first->give_back(SharedCard::kBytes, 599);  // each card has its own record of what it holds
     CHECK(first->left(SharedCard::kBytes, kCapacity) == 999);
     second->count(SharedCard::kBytes, 1);
     CHECK(second->take(SharedCard::kBytes, 998, kCapacity));
 }
 
-// Each card finds the new table at its next use, and brings with it what it holds. The host is asked at changes of
-// streams, at requests that do not fit, and at questions.
+// Each card opens the new table at its next use and enters its resources there. The card checks its table when streams
+// change, when a request does not fit, and at queries.
 void a_table_that_is_spoilt_is_replaced(const std::function<void()> &spoil) {
     const auto first = new_card();
     const auto second = new_card();
@@ -221,7 +220,7 @@ void a_table_that_is_spoilt_is_replaced(const std::function<void()> &spoil) {
 void cut() { CHECK(truncate(path().c_str(), 0) == 0); }
 void lengthen() { CHECK(truncate(path().c_str(), 1 << 20) == 0); }
 void remove_name() { CHECK(unlink(path().c_str()) == 0); }
-void permit_all() {  // another user could cut it
+void permit_all() {  // another user could truncate it
     CHECK((Table().mode() & 0777) == 0600);
     CHECK(chmod(path().c_str(), 0666) == 0);
     const auto other = new_card();
@@ -229,7 +228,7 @@ void permit_all() {  // another user could cut it
     CHECK((Table().mode() & 0777) == 0600);
 }
 
-// A process that was stopped while it removed the file has this lock, and so has nobody else the shared one.
+// A process that was stopped while it removed the file holds this lock, so no other process can take a shared one.
 void a_table_that_is_kept_locked_is_replaced() {
     new_card()->count(SharedCard::kBytes, 1);
     const int file = open(path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -257,7 +256,7 @@ std::string standard_error_of(const std::function<void()> &body) {
     return text;
 }
 
-// The host may refuse the file for ever. The program is told once.
+// The host may refuse the file for ever. The process prints its message only once.
 void a_card_without_a_table_is_the_processs_own() {
     CHECK(mkdir(path().c_str(), 0700) == 0);
     const auto first = new_card();
@@ -272,7 +271,7 @@ void a_card_without_a_table_is_the_processs_own() {
     CHECK(rmdir(path().c_str()) == 0);
 }
 
-// Takes, gives back and dies at random. What is known to be held is never more than what is.
+// Takes resources, returns them, and destroys the card at random. `known` is never more than the amount held.
 void live_and_die(std::uint64_t seed, std::atomic<std::uint64_t> &known) {
     std::mt19937_64 random(seed);
     for (int life = 0; life < 200; ++life) {
@@ -320,7 +319,7 @@ void the_whole_is_held_by_one_at_a_time() {
     CHECK(times > 0);
 }
 
-// Of requests for one unit each, exactly as many succeed as there are.
+// The number of requests for one unit that succeed is exactly the number of units.
 void the_last_unit_is_given_out() {
     std::atomic<std::uint64_t> taken{0};
     std::vector<std::unique_ptr<SharedCard>> cards;

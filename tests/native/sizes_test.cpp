@@ -1,5 +1,5 @@
-// Every function that takes a size answers an error to one that nothing can have, and takes no memory for it. Not among
-// them is aclrtCmoAsync, a hint, whose size the runtime does not look at (memory_cmo_allocator.md section 6).
+// Functions that take a size fail for an impossible size, and allocate no memory for it. The exception is
+// aclrtCmoAsync, a hint, whose size the runtime does not check (memory_cmo_allocator.md section 6).
 #include <cstdint>
 #include <iterator>
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kBytes = 4096;
 constexpr std::size_t kHuge[] = {1ULL << 44, 1ULL << 62, SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 10, SIZE_MAX - 1, SIZE_MAX};
 
-// What the calls work on: kBytes each. Nothing here is as large as any of the sizes.
+// Objects that the calls use. None of them is as large as any of the sizes.
 struct Things {
     void *device = nullptr;
     void *pinned = nullptr;
@@ -195,7 +195,7 @@ int main() {
         }
     }
     CHECK(are_refused);
-    // Not "out of memory": what the destination cannot take is not buffered.
+    // The code is not that of missing memory, because data that exceeds the destination is not buffered.
     CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, copy_async<ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE>(kHuge[0]));
     CHECK_OK(aclrtSynchronizeStream(things.stream));
     CHECK_OK(aclrtResetDeviceForce(0));

@@ -1,4 +1,4 @@
-// Work that grows with a size: other threads get the lock between slices of it.
+// Work that grows with a size: other threads get the lock between slices of the work.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using aclsim::Stream;
 namespace {
 
 constexpr int kTasks = 5000;       // in several hidden streams of a graph
-constexpr int kMostRounds = 2000;  // a thread may have no processor for many of them
+constexpr int kMostRounds = 2000;  // a thread may have no processor for many rounds
 
 aclrtStream new_stream() {
     aclrtStream stream = nullptr;
@@ -40,7 +40,7 @@ aclrtStream new_stream() {
     return stream;
 }
 
-// All tasks fill the same memory, and the last one with another byte.
+// Graph whose tasks fill the same memory, the last one with a different byte.
 class BigGraph {
   public:
     // A graph that is held back executes nothing until release().
@@ -91,7 +91,7 @@ class BigGraph {
     mutable std::atomic<bool> is_destroyed_{false};
 };
 
-// Does the call again and again, until the other thread has had the lock in a moment of that kind.
+// Repeats the call until another thread has held the lock while is_there() was true.
 template <class Call, class IsThere>
 void expect_let_in(Call call, IsThere is_there) {
     std::atomic<bool> was_there{false};
@@ -137,7 +137,7 @@ void others_have_the_lock_while_a_graph_runs() {
                   });
 }
 
-// A call releases more than is done at one go: with one device in use, and with the shard of one of two.
+// Releases more tasks than one slice processes: with one device in use, and with the shard of one of two devices.
 void others_have_the_lock_while_a_stream_goes_on(const Pair &pair) {
     constexpr int kQueued = 900;
     const GateEvent gate;
@@ -168,7 +168,8 @@ std::string info_of(const std::string &text, std::size_t found) {
     return text.substr(begin, text.find('"', begin) - begin);
 }
 
-// The other thread changes what the first and the last task of the graph show, both at once.
+// The other thread changes the information of the first and the last task of the graph together. The two differ in the
+// file only if that happens during the call.
 void others_have_the_lock_while_a_graph_is_printed() {
     const BigGraph graph;
     const std::string path = "/tmp/ascend_rt_slices_" + std::to_string(getpid()) + ".json";
@@ -213,7 +214,7 @@ void others_have_the_lock_while_a_capture_ends() {
         CHECK_OK(aclmdlRICaptureEnd(stream, &graph));
         CHECK_OK(aclmdlRIDestroy(graph));
     };
-    // The capture refers to its events, and no thread takes the first one for captured as soon as it has ended.
+    // The capture has ended and still refers to some of its events, but these no longer count as captured.
     expect_let_in(capture, [&]() REQUIRES(aclsim::engine_lock) {
         const auto *origin = Simulator::get().core.registry().find<ContextStream>(stream);
         const auto *last = Simulator::get().core.registry().find<aclsim::Event>(events.back());
@@ -232,14 +233,14 @@ aclrtStream new_persistent_stream() {
     return stream;
 }
 
-// Another thread binds a further stream to the model while that is built.
+// Another thread binds a further stream to the model while the model is being built.
 void others_have_the_lock_while_a_model_is_built() {
     void *memory = nullptr;
     CHECK_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
     constexpr int kOfStream = 600;
     const aclrtStream streams[] = {new_persistent_stream(), new_persistent_stream(), new_persistent_stream()};
     const aclrtStream late = new_persistent_stream();
-    Model *model = nullptr;  // with the lock, as is the next one
+    Model *model = nullptr;  // guarded by the lock, like the next variable
     std::uint32_t references = 0;
     const auto build = [&]() NO_THREAD_SAFETY_ANALYSIS {
         aclmdlRI built = nullptr;
@@ -264,7 +265,7 @@ void others_have_the_lock_while_a_model_is_built() {
         CHECK_OK(aclmdlRIDestroy(built));
     };
     expect_let_in(build, [&]() REQUIRES(aclsim::engine_lock) {
-        // The call that builds the model keeps it.
+        // The call that builds the model holds a reference to it.
         if (model == nullptr || model->is_executable() || model->references() == references) {
             return false;
         }
@@ -277,7 +278,7 @@ void others_have_the_lock_while_a_model_is_built() {
     CHECK_OK(aclrtFree(memory));
 }
 
-// All streams of the graph are empty, and the execution has not ended, because replays are still to be cancelled.
+// All streams of the graph are empty, but the execution has not ended, because replays remain to be cancelled.
 void others_have_the_lock_while_a_graph_is_stopped() {
     const BigGraph graph(/*is_held_back=*/true);
     const auto abort = [&] {
@@ -292,7 +293,7 @@ void others_have_the_lock_while_a_graph_is_stopped() {
     graph.launch_and_check();
 }
 
-// Every task is replaced by one that does nothing.
+// Replaces every task by one that does nothing.
 void others_have_the_lock_while_a_graph_is_updated() {
     const BigGraph graph;
     const auto update = [&]() NO_THREAD_SAFETY_ANALYSIS {
@@ -337,7 +338,7 @@ void a_graph_may_be_destroyed_while_it_is_updated() {
     }
 }
 
-// Names of the graph's tasks leave one after the other; none is found any more.
+// The handles of the graph's tasks are removed in slices.
 void others_have_the_lock_while_a_graph_is_destroyed() {
     void *first = nullptr;
     void *last = nullptr;
@@ -364,7 +365,7 @@ void others_have_the_lock_while_a_graph_is_destroyed() {
     });
 }
 
-// A pool with reservations that are not used, but that are kept.
+// Pool that keeps reservations without using them.
 class BigPool {
   public:
     static constexpr std::uint64_t kBlock = 2ULL << 20;
@@ -396,10 +397,10 @@ class BigPool {
     std::vector<void *> blocks_;
 };
 
-// Does the call with pools, until the other thread has seen one in such a state.
+// Repeats the call, each time with a new pool, until another thread has seen a pool in the given state.
 template <class Call, class IsThere>
 void expect_seen(const Pair &pair, Call call, IsThere is_there) {
-    Ref<MemoryPool> seen;  // with the lock
+    Ref<MemoryPool> seen;  // guarded by the lock
     const auto call_with_pool = [&]() NO_THREAD_SAFETY_ANALYSIS {
         const BigPool pool(pair.stream);
         {
@@ -454,7 +455,7 @@ std::size_t free_memory() {
     return free;
 }
 
-// Each reservation is given back once, by whichever call.
+// Each reservation is returned once, by either call.
 void a_pool_may_be_destroyed_while_it_is_trimmed(const Pair &pair) {
     constexpr int kPools = 20;
     const std::size_t free_before = free_memory();
@@ -473,7 +474,7 @@ void a_pool_may_be_destroyed_while_it_is_trimmed(const Pair &pair) {
 
 void others_have_the_lock_while_a_context_is_destroyed() {
     constexpr std::size_t kStreams = 700;
-    Ref<Context> seen;  // with the lock
+    Ref<Context> seen;  // guarded by the lock
     const auto destroy = [&]() NO_THREAD_SAFETY_ANALYSIS {
         aclrtContext context = nullptr;
         CHECK_OK(aclrtCreateContext(&context, 0));
@@ -494,9 +495,9 @@ void others_have_the_lock_while_a_context_is_destroyed() {
     CHECK_OK(aclrtSetDevice(0));
 }
 
-// The device has no pool any more, and forgets what pools had reserved.
+// After a reset, the records that the pools of the device keep of their reservations are removed in slices.
 void others_have_the_lock_while_a_device_is_reset() {
-    Ref<MemoryPool> seen;  // with the lock
+    Ref<MemoryPool> seen;  // guarded by the lock
     void *first = nullptr;
     void *last = nullptr;
     const auto reset = [&]() NO_THREAD_SAFETY_ANALYSIS {
@@ -531,7 +532,7 @@ void others_have_the_lock_while_a_device_is_reset() {
     });
 }
 
-// Before, while or after the graph begins or runs.
+// Aborts come before, during or after the start and the execution of the graph.
 void a_launch_may_be_aborted_anywhere() {
     constexpr int kLaunches = 100;
     const BigGraph graph;
@@ -576,7 +577,7 @@ void a_graph_may_be_destroyed_anywhere() {
     }
 }
 
-// The thread that opens the gate executes it, and not the one that has launched it.
+// The call that opens the gate executes the graph, not the call that has launched it.
 void a_graph_may_begin_in_another_call() {
     const BigGraph graph;
     const GateEvent gate;
@@ -588,8 +589,8 @@ void a_graph_may_begin_in_another_call() {
     CHECK_OK(aclrtDestroyStream(opener));
 }
 
-// Handles of tasks leave in slices, which keep the graph, after the context has gone. The primary context keeps the
-// device open.
+// Handles of tasks are removed in slices, which keep the graph alive after the end of the context. The primary context
+// keeps the device open.
 void a_context_may_end_before_the_handles_of_its_graph() {
     constexpr int kTasks = 3000;
     aclrtContext primary = nullptr, context = nullptr;

@@ -1,5 +1,5 @@
-// A thread that looks for something gives up its turn between looks where threads are many, until turns take long. To
-// give one up takes two looks at the clock instead of one, so that a thread looks half as often.
+// Spinning threads yield between looks if there are as many of them as processors, unless yielding takes long. With a
+// yield, a look takes two readings of the clock instead of one, so the thread looks half as often.
 #include "engine/spinner.h"
 
 #include <chrono>
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Each look at it takes a microsecond.
+// Clock that advances by a microsecond at each reading.
 class PassingClock final : public Clock {
   public:
     Time now() const override { return now_ += 1us; }
@@ -28,7 +28,7 @@ class Test {
   public:
     explicit Test(std::uint32_t processors) : spinner_(clock_, processors) {}
 
-    // How often it looks for what it finds at that look.
+    // Returns the number of looks until the condition is true, at the given look, or until the time is over.
     int looks_until(int found_at, int long_turn_at = kNotAtAll) {
         int looks = 0;
         const bool is_found = spinner_.until([&] {
@@ -61,7 +61,7 @@ void gives_up_turns_where_threads_are_many() {
     CHECK(Test(1).looks_until(kNotAtAll) < Test(2).looks_until(kNotAtAll) * 3 / 4);
 }
 
-// As if the turn had gone to a program that keeps the processor.
+// A long turn stands for another program that keeps the processor.
 void gives_up_none_for_a_while_after_a_long_one() {
     Test test(1);
     const int with_turns = test.looks_until(kNotAtAll);
@@ -78,7 +78,7 @@ void gives_up_none_for_a_while_after_a_long_one() {
 }  // namespace
 
 int main() {
-    if (config().spin.count() > 0) {  // with a single processor nobody spins
+    if (config().spin.count() > 0) {  // no thread spins on a single processor
         finds_what_comes();
         gives_up_turns_where_threads_are_many();
         gives_up_none_for_a_while_after_a_long_one();

@@ -1,5 +1,6 @@
-// Many threads over the C API: ordering, re-recorded events, destruction while work is pending, host functions, hold,
-// and handles that other threads destroy. Run plainly and under the thread, address and undefined sanitizers.
+// Stress test of the C API with many threads: ordering, re-recorded events, destruction while work is pending, host
+// functions, hold, and handles that other threads destroy. Run without sanitizers, and under the thread, address and
+// undefined behaviour sanitizers.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -21,8 +22,8 @@ T *device_memory(std::size_t count) {
     return static_cast<T *>(memory);
 }
 
-// A value travels through a ring of streams, one copy per hop, ordered by one event per stream that is recorded anew
-// in each round. If any wait were bound to the wrong record, the value would arrive wrong.
+// A value travels through a ring of streams, one copy per hop, ordered by one event per stream that is recorded again
+// in each round. A wait that is bound to the wrong record makes a wrong value arrive.
 void value_travels_through_a_ring() {
     constexpr int kStreams = 8;
     constexpr int kRounds = 200;
@@ -55,8 +56,8 @@ void value_travels_through_a_ring() {
     });
 }
 
-// Random operations on shared streams and events, while other threads destroy and create them: every code is a
-// documented one, nothing crashes, and the end is reached.
+// Random operations on shared streams and events while other threads destroy and create them: every code is an expected
+// one, and no call crashes or hangs.
 void handles_are_shared_and_destroyed() {
     constexpr int kObjects = 16;
     constexpr int kSteps = 3000;
@@ -66,7 +67,7 @@ void handles_are_shared_and_destroyed() {
         streams[i] = new_stream();
         events[i] = new_event(i % 2 == 0 ? ACL_EVENT_SYNC : ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE);
     }
-    // Every copy has a destination of its own: copies on different streams are not ordered.
+    // Every copy has a different destination, because copies on different streams are not ordered.
     static std::uint64_t *memory = device_memory<std::uint64_t>(kThreads * kSteps + 1);
     in_threads([](int thread) {
         const auto expected = [](aclError code) {
@@ -130,7 +131,7 @@ void host_functions_keep_their_order() {
         int value = 0;
         int expected_next = 0;
     };
-    static int running = 0;  // not atomic: the sanitizer would see two host functions at a time
+    static int running = 0;  // not atomic, so that the sanitizer detects concurrent host functions
     struct Call {
         Counter *counter;
         int number;
@@ -160,7 +161,7 @@ void host_functions_keep_their_order() {
     });
 }
 
-// While the devices are held nothing starts; afterwards everything that was submitted runs.
+// No task starts while the devices are held; afterwards all submitted tasks run.
 void hold_pauses_every_stream() {
     aclrtStream stream = new_stream();
     aclrtEvent event = new_event();
@@ -204,7 +205,7 @@ void abort_while_held_leaves_no_trace() {
     CHECK_OK(aclrtFree(cells));
 }
 
-// Tasks of a persistent stream are kept, not executed; when there is no place left that is an error, not a wait.
+// Tasks of a persistent stream are kept, not executed, so a full queue is an error and does not make the call wait.
 void full_persistent_queue_is_an_error() {
     aclrtStream stream = nullptr;
     CHECK_OK(aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_PERSISTENT));
@@ -218,7 +219,7 @@ void full_persistent_queue_is_an_error() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// A submit into a full queue waits until there is a place, and the queue is bounded.
+// A submission to a full queue waits for a place, and the queue is bounded.
 void full_queue_blocks_the_submitter() {
     constexpr int kTasks = 6000;  // about three times the queue of any product
     aclrtStream stream = new_stream();
@@ -247,10 +248,10 @@ void full_queue_blocks_the_submitter() {
     CHECK_OK(aclrtFree(cell));
 }
 
-// One that is interrupted submits nothing; the check is asked on the thread that waits.
+// An interrupted call submits nothing. The check is called on the waiting thread.
 void an_interrupted_submitter_gives_up() {
     static thread_local int asked = 0;
-    constexpr int kTimes = 3;  // until it is interrupted
+    constexpr int kTimes = 3;  // calls of the check until the interruption
     CHECK_OK(aclsimSetInterruptCheck([] { return static_cast<std::int32_t>(++asked == kTimes); }));
     aclrtStream stream = new_stream();
     auto *cell = device_memory<std::uint64_t>(2);
@@ -273,7 +274,7 @@ void an_interrupted_submitter_gives_up() {
     CHECK_OK(aclrtFree(cell));
 }
 
-// A subscribed thread runs blocking callbacks inside aclrtProcessReport; the stream goes on behind them.
+// A subscribed thread runs blocking callbacks inside aclrtProcessReport; the stream continues after them.
 void subscribed_thread_runs_callbacks() {
     static std::atomic<int> calls{0};
     aclrtStream stream = new_stream();
@@ -303,8 +304,8 @@ void subscribed_thread_runs_callbacks() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// One thread aborts the device again and again while others make streams and contexts, submit, wait and destroy. State
-// callbacks that call the API run all the time, and tell of every stream twice.
+// One thread aborts the device again and again while others create streams and contexts, submit, wait and destroy.
+// State callbacks that call the API run meanwhile, twice for every stream.
 void device_is_aborted_while_it_works() {
     constexpr int kSteps = 200;
     static std::atomic<int> created{0};
@@ -363,7 +364,7 @@ void device_is_aborted_while_it_works() {
     CHECK_OK(aclrtDestroyEvent(never));
 }
 
-// A wait with a time limit fails on the waiting stream, and the failure shows once.
+// A wait with a time limit fails on the waiting stream, and the failure is reported once.
 void timed_wait_fails_at_the_next_synchronization() {
     aclrtStream stream = new_stream();
     aclrtEvent never = nullptr;

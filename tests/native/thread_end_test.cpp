@@ -1,6 +1,6 @@
 // Calls at the end of a thread and of the process: from destructors of thread_local objects, from destructors of
-// pthread keys, from static destructors and functions of atexit. A failure has its code and its text there as
-// everywhere.
+// pthread keys, from static destructors and from functions registered by atexit. A failure has a code and a text there
+// too.
 #include <pthread.h>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ void fail_and_read_text() {
     CHECK(std::strstr(aclGetRecentErrMsg(), "aclrtFree") != nullptr);
 }
 
-// A wait for a stream that waits for another: a helper lists what the stream waits for.
+// Waits for a stream that waits for another one: a helping thread collects the streams to help in a list.
 void synchronize_a_wait() {
     CHECK_OK(aclrtSetDevice(0));
     const aclrtStream recording = new_stream(), waiting = new_stream();
@@ -46,7 +46,7 @@ void synchronize_a_wait() {
     CHECK_OK(aclrtResetDevice(0));
 }
 
-// Made before the library knows the thread, so its destructor runs after those of objects that the library makes.
+// Constructed before the thread's first call of the library, so that it is destroyed after the objects of the library.
 struct LastCaller {
     bool calls = false;
     ~LastCaller() {
@@ -69,7 +69,8 @@ void a_destructor_of_a_thread_local_object_calls() {
     }).join();
 }
 
-// The key is newer than those of the library, whose state of the thread has ended when this destructor is called.
+// The key is newer than those of the library, so the library has already destroyed its state of the thread when this
+// destructor is called.
 void a_destructor_of_a_key_calls() {
     pthread_key_t key{};
     CHECK(pthread_key_create(&key, [](void *) { fail_and_read_text(); }) == 0);

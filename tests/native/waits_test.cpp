@@ -1,5 +1,5 @@
-// Many threads over what streams wait for besides events: notifies, values in memory, tasks that fail and are told of,
-// delays. Run plainly and under the thread, address and undefined sanitizers.
+// Stress test of waits other than those for events, with many threads: notifies, values in memory, failures of tasks
+// and their reports, delays. Run without sanitizers, and under the thread, address and undefined behaviour sanitizers.
 #include <malloc.h>
 
 #include <atomic>
@@ -74,7 +74,7 @@ void count(aclrtExceptionInfo *info) {
     ++g_told;
 }
 
-// Each thread's tasks fail; when its synchronization says so, the callback for it is over.
+// Tasks of each thread fail. The callback has returned when the synchronization reports the failure.
 void failures_are_told() {
     CHECK_OK(aclrtExceptionInfoCallbackRegister(count));
     in_threads([](int) {
@@ -100,10 +100,10 @@ bool does_a_thread_wait() {
     return !Simulator::get().core.host_waits().empty();
 }
 
-// A task that fails on an idle stream, while the device's synchronization waits for another, belongs to it or to the
-// next one, but is told once.
+// A task fails on an idle stream while the synchronization of the device waits for another stream. Either this
+// synchronization or the next one reports the failure, but not both.
 void a_failure_beside_a_wait_is_told_once() {
-    CHECK_OK(aclrtSynchronizeDevice());  // from here on no stream has failed
+    CHECK_OK(aclrtSynchronizeDevice());  // consumes failures of earlier tests
     const aclrtStream idle = new_stream();
     const aclrtStream busy = new_stream();
     aclrtEvent gate = nullptr;
@@ -152,12 +152,12 @@ void delays_keep_the_order() {
     CHECK_OK(aclsimClearFaults());
 }
 
-// A limit that was not reached takes no memory: neither of a wait that was over in time, nor of one that was aborted.
-// (Under the address sanitizer nothing is counted.)
+// A limit that was not reached keeps no memory, neither after a wait that ended in time nor after one that was aborted.
+// (Memory is not counted under the address sanitizer.)
 void limits_are_forgotten() {
     constexpr int kWaits = 2000;
     constexpr std::uint32_t kHour_s = 3600;
-    constexpr std::size_t kSlack = 16 * 1024;  // less than a limit of each wait would take
+    constexpr std::size_t kSlack = 16 * 1024;  // bytes; less than one limit per wait would take
     aclrtEvent gate = nullptr;
     CHECK_OK(aclrtCreateEventWithFlag(&gate, ACL_EVENT_SYNC));
     const aclrtStream stream = new_stream();

@@ -1,5 +1,4 @@
-// Tasks that wait for a word which is changed outside the engine: by threads of a companion library, or by another
-// process.
+// Tasks that wait for a word changed outside the engine: by threads of a companion library, or by another process.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -22,14 +21,14 @@ using Word = std::atomic<std::uint64_t>;
 
 std::uint64_t *address_of(Word &word) { return reinterpret_cast<std::uint64_t *>(&word); }
 
-// The end of an operation, as its companion library hears of it.
+// End of an operation, as reported to its companion library.
 struct End {
     Latch called;
     std::atomic<int> calls{0};
     aclError result = ACL_SUCCESS;
     static void note(void *self, aclError result) {
         auto &end = *static_cast<End *>(self);
-        std::uint32_t devices = 0;  // from a call that takes the lock
+        std::uint32_t devices = 0;  // from a call that takes the lock, as is permitted
         CHECK_OK(aclrtGetDeviceCount(&devices));
         end.result = result;
         ++end.calls;
@@ -86,7 +85,7 @@ void a_wake_lets_the_stream_go_on_before_it_returns() {
     set(word, 3);
     CHECK(is_complete(stream));
     CHECK(end.is(ACL_SUCCESS));
-    CHECK_OK(aclsimSubmitWait(stream, &wait));  // it has reached the value
+    CHECK_OK(aclsimSubmitWait(stream, &wait));  // the word has already reached the value
     CHECK(is_complete(stream));
     CHECK(end.calls == 2);
     CHECK_OK(aclrtDestroyStream(stream));
@@ -102,7 +101,7 @@ void a_store_alone_is_noticed() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// Tasks before and behind the wait keep their order.
+// Tasks before and after the wait keep their order.
 void the_task_has_its_place_in_the_stream() {
     const aclrtStream stream = new_stream();
     Word word{0};
@@ -133,7 +132,7 @@ void waiting_streams_need_no_threads() {
         Word word{1};
         const aclrtStream stream = new_stream();
         const aclsimWait wait = wait_for(word, 1);
-        CHECK_OK(aclsimSubmitWait(stream, &wait));  // from here on the timer has its thread
+        CHECK_OK(aclsimSubmitWait(stream, &wait));  // starts the thread of the timer
         CHECK_OK(aclrtDestroyStream(stream));
     }
     const std::size_t threads = count_threads();
@@ -153,7 +152,7 @@ void waiting_streams_need_no_threads() {
     }
 }
 
-// A wake for one word leaves the waits for another alone, and reaches all streams that wait for its own.
+// A wake for one word releases all streams that wait for that word, and none that waits for another one.
 void streams_may_share_a_word() {
     const aclrtStream streams[] = {new_stream(), new_stream(), new_stream()};
     Word shared{0};
@@ -183,7 +182,7 @@ void an_abort_ends_the_wait() {
     CHECK_OK(aclrtStreamAbort(stream));
     CHECK(blocked.is(ACL_ERROR_RT_STREAM_ABORT));
     CHECK(queued.is(ACL_ERROR_RT_STREAM_ABORT));
-    set(word, 1);  // which no task waits for
+    set(word, 1);  // no task waits for it any more
     CHECK_OK(aclrtSynchronizeStream(stream));
     End again;
     const aclsimWait third = wait_for(word, 1, &again);
@@ -303,7 +302,7 @@ void models_and_captures_refuse_it() {
     CHECK_OK(aclrtDestroyStream(bound));
 }
 
-// The name and the memory of the operation, and its causes, as observers see them; also of one that a fault delays.
+// Name, memory and cause of an operation, as reported to observers.
 struct Facts final : aclsim::Observer {
     void submitted(const aclsim::Moment &, const aclsim::Stream &, const aclsim::Task &,
                    const aclsim::Submission &submission) override {
@@ -356,7 +355,7 @@ void observers_see_the_operation(std::uint64_t delay_us) {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
-// The word changes when the explanation has been read, and in no other way.
+// The word changes only after the explanation has been read.
 void a_long_wait_is_explained() {
     StallReports reports;
     const aclrtStream stream = new_stream();
@@ -397,10 +396,10 @@ int main() {
     Word &shared = *new (page) Word{0};
     int to_child[2] = {};
     CHECK(pipe(to_child) == 0);
-    const pid_t child = fork();  // before the library is used
+    const pid_t child = fork();  // before the first use of the library
     if (child == 0) {
         char go = 0;
-        close(to_child[1]);  // so that a failure of the parent is the end of the pipe
+        close(to_child[1]);  // makes the pipe end if the parent fails
         CHECK(read(to_child[0], &go, 1) == 1);
         shared = 1;
         return 0;
