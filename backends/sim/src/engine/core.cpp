@@ -511,30 +511,12 @@ bool Core::drop_tasks(Lock &lock, Stream &stream, aclError reason, Time deadline
 Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequence, Time deadline, WaitCheck *check,
                             HostSync how) {
     const std::uint64_t aborts = stream->aborts;
-    Executor::Server server;
-    std::optional<HostWait> wait;  // set while the thread is really waiting
-    while (!stream->is_done(sequence)) {
-        if (stream->aborts != aborts || stream->aborting > 0) {
-            return Waited::Aborted;
-        }
-        if (!stream->is_active()) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u keeps its tasks for a model: waiting for them would never end",
-                 stream->id);
-        }
-        if (stream->group.failure != ACL_SUCCESS) {
-            return Waited::Stopped;
-        }
-        if (has_deferred()) {
-            server.leave();
-            upgrade_to_global(lock);
-            do_deferred(lock);
-        } else if (!help(lock, *stream, server, wait, deadline, check) &&
-                   !watch(lock, *stream, sequence, wait, deadline, check) && !stream->is_done(sequence)) {
-            return Waited::TimedOut;
+    if (!stream->is_done(sequence)) {
+        const Waited waited = await_task(lock, *stream, sequence, deadline, check);
+        if (waited != Waited::Done) {
+            return waited;
         }
     }
-    server.leave();
-    wait.reset();
     stream->synchronized = std::max(stream->synchronized, sequence);
     note_learned({stream->serial, sequence}, how);
     if (failure_handler_->is_pending()) {
@@ -544,6 +526,33 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
         }
     }
     return stream->aborts == aborts ? Waited::Done : Waited::Aborted;
+}
+
+Core::Waited Core::await_task(Lock &lock, Stream &stream, std::uint64_t sequence, Time deadline, WaitCheck *check) {
+    const std::uint64_t aborts = stream.aborts;
+    Executor::Server server;
+    std::optional<HostWait> wait;  // set while the thread is really waiting
+    while (!stream.is_done(sequence)) {
+        if (stream.aborts != aborts || stream.aborting > 0) {
+            return Waited::Aborted;
+        }
+        if (!stream.is_active()) {
+            fail(ACL_ERROR_RT_PARAM_INVALID, "stream %u keeps its tasks for a model: waiting for them would never end",
+                 stream.id);
+        }
+        if (stream.group.failure != ACL_SUCCESS) {
+            return Waited::Stopped;
+        }
+        if (has_deferred()) {
+            server.leave();
+            upgrade_to_global(lock);
+            do_deferred(lock);
+        } else if (!help(lock, stream, server, wait, deadline, check) &&
+                   !watch(lock, stream, sequence, wait, deadline, check) && !stream.is_done(sequence)) {
+            return Waited::TimedOut;
+        }
+    }
+    return Waited::Done;
 }
 
 // Runs one task that the stream directly or indirectly waits for, unless other threads have taken them all.

@@ -253,9 +253,7 @@ class Core {
         }
     }
     // Returns true if an observer or the scheduler wants to know about queries of threads and their answers.
-    bool hears_of_queries() const REQUIRES(engine_lock) {
-        return unlikely(observers_.want(kOrder) || !scheduler_.takes_first());
-    }
+    bool hears_of_queries() const REQUIRES(engine_lock) { return unlikely(hears_of_queries_); }
     void note_polled(const Point &task) REQUIRES(engine_lock) {
         if (observers_.want(kOrder) && task.stream != 0) {
             observers_.tell<kOrder>(&Observer::host_polled, thread_number(), task);
@@ -312,6 +310,7 @@ class Core {
     void note_who_disturbs() REQUIRES(engine_lock) {
         lets_tasks_start_ = filter_ == nullptr && !timing_.is_on() && !is_held_ && scheduler_.takes_first();
         starts_untold_ = lets_tasks_start_ && !observers_.want(kTasks | kMemory);
+        hears_of_queries_ = observers_.want(kOrder) || !scheduler_.takes_first();
     }
     static bool is_free(const Stream &stream) REQUIRES(engine_lock) {
         return stream.state == Stream::State::Idle && stream.executes_tasks;
@@ -390,6 +389,9 @@ class Core {
     void end_run(Lock &lock, Stream &stream, Executor::Server &server) ACQUIRE(engine_lock) NO_THREAD_SAFETY_ANALYSIS;
     void end_heads() REQUIRES(engine_lock);
     void end_head(Stream &stream) REQUIRES(engine_lock);
+    // Waits until the task is done.
+    [[gnu::noinline]] Waited await_task(Lock &lock, Stream &stream, std::uint64_t sequence, Time deadline,
+                                        WaitCheck *check) REQUIRES(engine_lock);
     bool help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
               const WaitCheck *check) REQUIRES(engine_lock);
     struct Helpable {
@@ -422,6 +424,7 @@ class Core {
     // Set if tasks are neither replaced, delayed, reordered nor held back: each starts as soon as it can.
     bool lets_tasks_start_ GUARDED_BY(engine_lock) = false;
     bool starts_untold_ GUARDED_BY(engine_lock) = false;  // and no observer wants to know about it
+    bool hears_of_queries_ GUARDED_BY(engine_lock) = false;
     DeferredQueue deferred_{*this};
     std::atomic<std::uint64_t> batches_{0};
     bool is_to_go_on_ GUARDED_BY(engine_lock) = false;  // a GoOn is deferred for globally held streams
