@@ -124,14 +124,14 @@ void observers_see_what_a_synchronization_of_the_device_finds_done() {
 void a_wait_is_told_with_the_record_that_it_is_for() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
-    aclrtEvent gate = new_event();
+    aclrtEvent earlier = new_event();
     aclrtEvent event = new_event();
-    CHECK_OK(aclrtRecordEvent(gate, b));  // task b1, before the observed ones
+    CHECK_OK(aclrtRecordEvent(earlier, b));  // task b1, before the observed ones
     CHECK(aclsimHold(1) == 0);
     Recorder recorder;
     {
         const Observing observing(recorder);
-        CHECK_OK(aclrtRecordEvent(gate, a));
+        CHECK_OK(aclrtRecordEvent(earlier, a));
         CHECK_OK(aclrtRecordEvent(event, a));
         CHECK_OK(aclrtStreamWaitEvent(b, event));
         CHECK_OK(aclrtRecordEvent(event, b));
@@ -142,7 +142,7 @@ void a_wait_is_told_with_the_record_that_it_is_for() {
         return std::find(recorder.lines.begin(), recorder.lines.end(), line) != recorder.lines.end();
     };
     CHECK(has("order a2 b2") && !has("order b3 b2"));
-    for (aclrtEvent it : {gate, event}) {
+    for (aclrtEvent it : {earlier, event}) {
         CHECK_OK(aclrtDestroyEvent(it));
     }
     CHECK_OK(aclrtDestroyStream(a));

@@ -344,8 +344,6 @@ void kernels_may_go_while_they_run() {
 
 // --- everything at once ----------------------------------------------------------------------------------------------
 
-;
-
 // Submits work of one device, and waits for events of others. Every host function and every kernel runs once.
 void work(Crowd<Kit> &crowd, std::int32_t device) {
     CHECK_OK(aclrtSetDevice(device));

@@ -394,8 +394,6 @@ void a_record_may_concern_two_devices() {
 
 // --- all at once -----------------------------------------------------------------------------------------------------
 
-;
-
 // Makes the calls of the hot path of one device, and waits for events of others.
 void work(Crowd<Pair> &crowd, std::int32_t device) {
     CHECK_OK(aclrtSetDevice(device));

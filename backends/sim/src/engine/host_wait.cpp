@@ -70,13 +70,14 @@ bool HostWait::sleep(Lock &lock, std::condition_variable_any &changed, Time look
 }
 
 bool HostWait::look_and_sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) {
+    if (check_at_ != kNever && core_.clock().now() >= check_at_) {
+        check_at_ = check_->look(lock);
+        check_before_look(core_.clock().now());
+        return true;
+    }
     const bool may_have_changed = look(lock);
     if (!text_.empty()) {
         write(lock);
-        return true;
-    }
-    if (check_at_ != kNever && core_.clock().now() >= check_at_) {
-        check_at_ = check_->look(lock);
         return true;
     }
     if (may_have_changed) {
@@ -95,6 +96,7 @@ bool HostWait::look(Lock &lock) {
     } else if (look_at_ != kNever && now >= look_at_) {
         look_interval_ = std::min(2 * look_interval_, kLongestLook);
         look_at_ = now + look_interval_;
+        check_before_look(now);
         const bool has_changed = std::exchange(looked_at_, core_.changes()) != core_.changes();
         if (has_changed || looks_again_) {
             looks_again_ = core_.stall_reporter().look_for_deadlock(*this, lock);
@@ -102,6 +104,13 @@ bool HostWait::look(Lock &lock) {
         }
     }
     return false;
+}
+
+// A thread that interrupts the wait may end before the wait notices: there is a check right before each look.
+void HostWait::check_before_look(Time now) {
+    if (check_at_ != kNever && now < look_at_) {
+        check_at_ = std::min(check_at_, look_at_);
+    }
 }
 
 void HostWait::explain(const std::string &text) {

@@ -78,6 +78,7 @@ class HostWait {
         REQUIRES(engine_lock);
     bool look_and_sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) REQUIRES(engine_lock);
     bool look(Lock &lock) REQUIRES(engine_lock);
+    void check_before_look(Time now);
     void write(Lock &lock) REQUIRES(engine_lock);
 
     Core &core_;
