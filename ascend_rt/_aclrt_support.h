@@ -31,6 +31,7 @@ typedef struct ascend_rt_awaited {
 } ascend_rt_awaited;
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms);
+int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms, const int32_t *is_left);
 bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
 extern atomic_uint_fast64_t ascend_rt_failed_tasks;
@@ -125,6 +126,13 @@ void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated);
 int ascend_rt_synchronize_device(int32_t timeout_ms);
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
 int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
+/* The calls that another thread makes then. Return -2 soon after *is_left was set. */
+int ascend_rt_wait_for_device(int32_t timeout_ms, const int32_t *is_left);
+int ascend_rt_wait_for_event(void *event, int32_t timeout_ms, const int32_t *is_left);
+int ascend_rt_wait_for_stream(void *stream, int32_t timeout_ms, const int32_t *is_left);
+/* Lets the process end without the destructors of the vendor's library: they delete objects that threads of the program
+ * may be using inside a call. Its status and what C has buffered are kept. */
+void ascend_rt_skip_destructors(void);
 
 /* The functions of an allocator that is written in Python; a block is the address of its memory. While the gate is
  * closed nothing is allocated, and what is freed stays where it is. */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits of the main thread, which Python must be able to interrupt: only short ones are made here. */
+/* Waits that Python must be able to interrupt: the main thread makes only short ones, and other threads come back when
+ * they are left behind. */
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "_aclrt_support.h"
 
-enum { WOULD_WAIT = -1, SHORT_WAIT_MS = 20, NS_PER_MS = 1000000 };
+enum { WOULD_WAIT = -1, LEFT = -2, SHORT_WAIT_MS = 20, NS_PER_MS = 1000000 };
 
 static uint64_t main_thread;
 static bool is_simulator;
@@ -24,32 +28,86 @@ static int64_t now_ns(void) {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Looks without a pause at first, because the work is often nearly done, and then ever more rarely: what a look comes
- * too late by is a small part of the time that has passed. */
+/* The time between two looks after the wait has lasted that long: none at first, because the work is often nearly done,
+ * and then ever more. What a look comes too late by is a small part of the time that has passed. */
+static void pause_after(int64_t passed) {
+    enum { NS_WITHOUT_PAUSE = 100000, LONGEST_PAUSE = 2 * NS_PER_MS, PART = 32 };
+    if (passed < NS_WITHOUT_PAUSE) {
+        sched_yield();
+        return;
+    }
+    const int64_t share = passed / PART;
+    const struct timespec pause = {.tv_nsec = share < LONGEST_PAUSE ? share : LONGEST_PAUSE};
+    nanosleep(&pause, NULL);
+}
+
+static bool is_pending(const ascend_rt_awaited *awaited, void *object) {
+    return awaited->status != NULL && awaited->status(object) == awaited->pending;
+}
+
 static bool is_done_soon(const ascend_rt_awaited *awaited, void *object) {
     if (awaited->status == NULL) {
         return false;
     }
-    enum { LOOKS = 8, NS_WITHOUT_PAUSE = 100000 };
+    enum { LOOKS = 8 };
     const int64_t begin = now_ns();
     for (int64_t passed = 0; passed < SHORT_WAIT_MS * (int64_t)NS_PER_MS; passed = now_ns() - begin) {
         for (int i = 0; i < LOOKS; ++i) {
-            if (awaited->status(object) != awaited->pending) {
+            if (!is_pending(awaited, object)) {
                 return true;
             }
         }
-        if (passed < NS_WITHOUT_PAUSE) {
-            sched_yield();
-        } else {
-            const struct timespec pause = {.tv_nsec = passed / 32};
-            nanosleep(&pause, NULL);
-        }
+        pause_after(passed);
     }
     return false;
 }
 
 static int synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
     return timeout_ms == -1 ? (*awaited->synchronize)(object) : (*awaited->synchronize_within)(object, timeout_ms);
+}
+
+/* Returns whether the code says that a limit is over, and discards its text then. */
+static bool is_timeout(aclError code) {
+    if (code != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT && code != ACL_ERROR_RT_EVENT_SYNC_TIMEOUT) {
+        return false;
+    }
+    ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)();
+    return true;
+}
+
+/* A device cannot be queried. The vendor's library holds the lock of the context while it waits for it, and writes an
+ * error into its log whenever a limit is over: the slices get longer, up to a quarter of a second. */
+static int32_t slice_after(int64_t passed) {
+    enum { LONGEST_MS = 250, PART = 8 };
+    const int64_t share_ms = passed / PART / NS_PER_MS;
+    return share_ms < SHORT_WAIT_MS ? SHORT_WAIT_MS : share_ms < LONGEST_MS ? (int32_t)share_ms : LONGEST_MS;
+}
+
+/* The vendor's library cannot be left: its destructors delete what a thread inside it looks at. */
+static int wait_in_slices(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms, const int32_t *is_left) {
+    const int64_t begin = now_ns();
+    while (!__atomic_load_n(is_left, __ATOMIC_RELAXED)) {
+        const int64_t passed = now_ns() - begin;
+        const int64_t left_ms = timeout_ms == -1 ? INT32_MAX : timeout_ms - passed / NS_PER_MS;
+        if (left_ms <= SHORT_WAIT_MS) {
+            return synchronize(awaited, object, left_ms < 1 ? 1 : (int32_t)left_ms);
+        }
+        if (is_pending(awaited, object)) {
+            pause_after(passed);
+            continue;
+        }
+        const int32_t slice = slice_after(passed); /* of a stream: another thread may have submitted more meanwhile */
+        const aclError code = synchronize(awaited, object, slice < left_ms ? slice : (int32_t)left_ms);
+        if (slice >= left_ms || !is_timeout(code)) {
+            return code;
+        }
+    }
+    return LEFT;
+}
+
+int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms, const int32_t *is_left) {
+    return is_simulator ? synchronize(awaited, object, timeout_ms)
+                        : wait_in_slices(awaited, object, timeout_ms, is_left);
 }
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
@@ -63,9 +121,17 @@ int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_
         return is_done_soon(awaited, object) ? synchronize(awaited, object, timeout_ms) : WOULD_WAIT;
     }
     const aclError code = (*awaited->synchronize_within)(object, SHORT_WAIT_MS);
-    if (code != ACL_ERROR_RT_STREAM_SYNC_TIMEOUT && code != ACL_ERROR_RT_EVENT_SYNC_TIMEOUT) {
-        return code;
+    return is_timeout(code) ? WOULD_WAIT : code;
+}
+
+static void end_at_once(int status, void *nothing) {
+    (void)nothing;
+    fflush(NULL);
+    _exit(status);
+}
+
+void ascend_rt_skip_destructors(void) {
+    if (!is_simulator) {
+        on_exit(end_at_once, NULL);
     }
-    ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)(); /* discard the text */
-    return WOULD_WAIT;
 }

@@ -496,6 +496,9 @@ _CALLERS = (
     "ascend_rt_synchronize_device",
     "ascend_rt_synchronize_event",
     "ascend_rt_synchronize_stream",
+    "ascend_rt_wait_for_device",
+    "ascend_rt_wait_for_event",
+    "ascend_rt_wait_for_stream",
 )
 
 

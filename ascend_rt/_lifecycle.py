@@ -10,7 +10,8 @@ The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and t
    back together with its streams. A context with work that is still pending is left as it is: nothing is aborted, and
    the driver releases what a process has when the process ends.
 4. The runtime is finalized, unless a context was left.
-5. The library is disconnected, and one warning names what was not given back.
+5. The library is disconnected, and one warning names what was not given back. If threads may be inside the vendor's
+   library, the process ends without its destructors.
 
 The calls of steps 3 and 4 are made on a separate thread and have `_CALL_MS` each, because some have no time limit of
 their own: resetting a device waits for its work, and a process that is locked for a snapshot stops every call.
@@ -18,6 +19,7 @@ their own: resetting a device waits for its work, and a process that is locked f
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import threading
 import warnings
@@ -287,6 +289,8 @@ def _give_back() -> None:
             problems += _close_runtime(end_of_work, finalizer)
     finally:  # even if the user interrupts the wait
         shutdown()
+        if problems or _thread._count() > 0:  # threads may be inside a call: daemons, or some that were left behind
+            lib.ascend_rt_skip_destructors()
     _log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
         _in_flight.keep_for_ever()

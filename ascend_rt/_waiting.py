@@ -3,8 +3,9 @@
 
 Python handles signals in its main thread, and only between two instructions. So when a wait of the main thread takes
 longer than a moment, another thread makes the call, and the main thread waits for that thread, which a signal can
-interrupt. The call that is left behind goes on. If it takes along the failure of a task, which the runtime tells only
-once, the next synchronization of the same stream or device raises that. Tasks of asyncio wait in the same way.
+interrupt. The call that is left behind comes back soon from the vendor's library, which holds locks while it waits, and
+goes on in the simulator, which looks for deadlocks. If it takes along the failure of a task, which the runtime tells
+only once, the next synchronization of the same stream or device raises that. Tasks of asyncio wait in the same way.
 """
 
 from __future__ import annotations
@@ -26,10 +27,18 @@ WOULD_WAIT = -1
 # half-way in a call, with a lock taken for ever. Python may miss a signal that comes just before a wait for a lock.
 _LOOK_S = 0.05
 
+_LEFT = -2
+"""What the functions ``ascend_rt_wait_for_…`` answer if they came back without the result."""
+
 _LIMITED = {
     "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",
     "aclrtSynchronizeEvent": "aclrtSynchronizeEventWithTimeout",
     "aclrtSynchronizeStream": "aclrtSynchronizeStreamWithTimeout",
+}
+_WAITS = {
+    "aclrtSynchronizeDevice": "ascend_rt_wait_for_device",
+    "aclrtSynchronizeEvent": "ascend_rt_wait_for_event",
+    "aclrtSynchronizeStream": "ascend_rt_wait_for_stream",
 }
 
 
@@ -41,29 +50,32 @@ class _Wait:
         self.message = ""
         self._function = function
         self._object = arguments
-        self._arguments = arguments if limit == FOR_EVER else (*arguments, limit)
+        self._limit = limit
         self._tell = tell  # called at the end, with the lock
         self._context = ffi.new("aclrtContext *")
         lib.aclrtGetCurrentContext(self._context)  # NULL if there is none, which the call will tell
         self._lock = _thread.allocate_lock()
         self.is_under_way = False
         self._has_ended = False
-        self._is_left = False
+        self._is_left = ffi.new("int32_t *")
 
     def run(self) -> None:
         self.is_under_way = True
         try:
             if self._context[0]:
                 lib.aclrtSetCurrentContext(self._context[0])
-            code = getattr(lib, self._function)(*self._arguments)
-        except RuntimeClosed:  # left behind before it began, by a program that ends
+            function = getattr(lib, _WAITS[self._function.removesuffix("WithTimeout")])
+            code = function(*self._object, self._limit, self._is_left)
+            self.is_under_way = False
+            message = recent_message()
+        except RuntimeClosed:  # left behind by a program that ends
             return
-        self.is_under_way = False
-        message = recent_message()
+        if code == _LEFT:
+            return
         with self._lock:
             self.code, self.message = code, message
             self._has_ended = True
-            if self._is_left:
+            if self._is_left[0]:
                 self._keep_failure()
             else:
                 self._tell()
@@ -79,7 +91,7 @@ class _Wait:
     def leave(self) -> None:
         """Go without the result: nobody waits for it any more."""
         with self._lock:
-            self._is_left = True
+            self._is_left[0] = True
             if self._has_ended:
                 self._keep_failure()
 

@@ -275,6 +275,24 @@ WATCHED = (
     "aclFinalize",
 )
 
+# Reports the first entry to the program below.
+ENTER = 'if (getenv("ENTRY")) { write(atoi(getenv("ENTRY")), "", 1); unsetenv("ENTRY"); }'
+INSIDE = """
+import _thread, os, signal, sys, threading, time
+from ascend_rt import Device, Event, Stream, _lifecycle
+_lifecycle._WORK_MS = 100
+_lifecycle._CALL_MS = 1000
+device = Device(0)
+device.set_current()
+stream, event = Stream(), Event()
+entry, entered = os.pipe()
+os.environ["ENTRY"] = str(entered)
+
+def await_entry():
+    os.read(entry, 1)
+"""
+WAITS = ("stream.synchronize()", "event.synchronize()", "device.synchronize()", "device.reset()")
+
 VENDOR = """
 from ascend_rt import Device, Stream, _lifecycle
 _lifecycle._WORK_MS = 100
@@ -294,10 +312,10 @@ def vendor(build: Any, vendor_source: Any, declarations: Any, declared: Any, tmp
         def is_usual(function: Any) -> bool:
             return function.since == declarations.OLDEST and function.family not in declared.libraries
 
-        source = vendor_source(lambda function: is_usual(function) and function.name not in WATCHED)
+        source = vendor_source(lambda f: is_usual(f) and f.name not in WATCHED and f.name not in bodies)
         for function in declared.functions:
-            if function.name in WATCHED:
-                trace = f'puts("{function.name}"); fflush(stdout);'
+            if function.name in WATCHED or function.name in bodies:
+                trace = f'puts("{function.name}"); fflush(stdout);' if function.name in WATCHED else ""
                 source += f"{function.prototype} {{ {trace} {bodies.get(function.name, 'return 0;')} }}\n"
         return Path(build(tmp_path / "libascendcl.so", source=source))
 
@@ -350,3 +368,78 @@ class TestVendor:
         assert end_of(ended)[-2:] == ["aclrtResetDevice", "aclFinalize"]
         assert ended.stderr.count("aclrtResetDevice: [507899 ") == 1
         assert "the vendor's own words" in ended.stderr
+
+    def test_a_thread_inside_a_call_does_not_meet_the_end_of_the_library(self, run: Any, vendor: Any) -> None:
+        destructor = "atexit(abort);"  # runs when one of the library would
+        ended = run(
+            "-c",
+            'import atexit; atexit.register(print, "at exit")'
+            + INSIDE
+            + """
+threading.Thread(target=stream.synchronize, daemon=True).start()
+await_entry()
+sys.exit(4)
+""",
+            ASCEND_RT_LIBRARY=vendor(aclrtSynchronizeStream=f"{destructor} {ENTER} {NEVER_RETURN}"),
+        )
+        assert ended.returncode == 4, ended.stderr
+        assert ended.stdout.endswith("at exit\n")  # after the library was left, and written
+
+    @pytest.mark.parametrize("waits", WAITS)
+    def test_a_wait_that_is_left_behind_comes_back(self, run: Any, vendor: Any, waits: str) -> None:
+        wait = f"{ENTER} usleep(timeout * 1000); return 507046;"
+        ended = run(
+            "-c",
+            INSIDE
+            + f"""
+def interrupt():
+    await_entry()
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    {waits}
+except KeyboardInterrupt:
+    print("interrupted")
+while _thread._count() > 0:
+    time.sleep(0.001)
+print("left")
+""",
+            ASCEND_RT_LIBRARY=vendor(
+                aclrtStreamQuery=f"{ENTER} *status = ACL_STREAM_STATUS_NOT_READY; return 0;",
+                aclrtQueryEventStatus=f"{ENTER} *status = ACL_EVENT_RECORDED_STATUS_NOT_READY; return 0;",
+                aclrtSynchronizeStreamWithTimeout=wait,
+                aclrtSynchronizeEventWithTimeout=wait,
+                aclrtSynchronizeDeviceWithTimeout=wait,
+                **dict.fromkeys(
+                    ("aclrtSynchronizeStream", "aclrtSynchronizeEvent", "aclrtSynchronizeDevice"), NEVER_RETURN
+                ),
+            ),
+        )
+        assert "interrupted\nleft\n" in ended.stdout, ended.stderr
+
+    @pytest.mark.parametrize("waits", [wait.replace("()", "(timeout=0.2)") for wait in WAITS[:3]])
+    def test_the_limit_of_a_wait_is_the_vendors_to_report(self, run: Any, vendor: Any, waits: str) -> None:
+        ended = run(
+            "-c",
+            f"""
+from time import monotonic
+from ascend_rt import Device, Event, Stream, Timeout
+device = Device(0)
+device.set_current()
+stream, event = Stream(), Event()
+begin = monotonic()
+try:
+    {waits}
+except Timeout as error:
+    print(error.code, 0.2 <= monotonic() - begin, "own words" in str(error))
+""",
+            ASCEND_RT_LIBRARY=vendor(
+                aclrtStreamQuery="*status = ACL_STREAM_STATUS_NOT_READY; return 0;",
+                aclrtQueryEventStatus="*status = ACL_EVENT_RECORDED_STATUS_NOT_READY; return 0;",
+                aclrtSynchronizeStreamWithTimeout="usleep(timeout * 1000); return 507046;",
+                aclrtSynchronizeEventWithTimeout="usleep(timeout * 1000); return 507046;",
+                aclrtSynchronizeDeviceWithTimeout="usleep(timeout * 1000); return 507046;",
+            ),
+        )
+        assert "507046 True True\n" in ended.stdout, ended.stderr
