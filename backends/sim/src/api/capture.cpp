@@ -275,8 +275,8 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
         const auto value = assigns != 0 ? std::optional<std::uint32_t>(defaultLaunchValue) : std::nullopt;
         const auto condition =
             Ref<Condition>(new Condition(sim.memory, *graph, value));  // needs the lock, which make_ref() does not have
-        sim.core.registry().add(condition);
-        graph->conditions.push_back(condition);
+        sim.core.registry().add_with(condition,
+                                     [&]() REQUIRES(engine_lock) { graph->conditions.push_back(condition); });
         *handle = condition->handle();
     });
 }

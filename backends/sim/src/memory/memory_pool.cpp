@@ -529,9 +529,8 @@ class MemoryPools::Closing final : public SlicedWork {
 
 Ref<MemoryPool> MemoryPools::create(Memory &memory, Device &device, std::uint64_t size) {
     const auto pool = make_ref<MemoryPool>(device, memory, owners_[&device], ++created_, size);
-    memory.core.registry().add(pool);
+    memory.core.registry().add_with(pool, [&]() REQUIRES(engine_lock) { pools_.emplace(pool->number, pool); });
     memory.core.stream_order().start();
-    pools_.emplace(pool->number, pool);
     return pool;
 }
 

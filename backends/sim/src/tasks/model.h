@@ -266,7 +266,7 @@ class Models final : public Resident {
     void context_closed(Context &context) override REQUIRES(engine_lock);
 
   private:
-    void add(Ref<Model> model) REQUIRES(engine_lock);
+    void add(const Ref<Model> &model) REQUIRES(engine_lock);
     void erase(const Model &model) REQUIRES(engine_lock);
 
     Machine &machine_;
