@@ -318,12 +318,20 @@ aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, 
         require_own(sim, found);
         ContextStream &hidden = capture.take(found, /*is_kernel=*/false);
         sim.core.admit(lock, hidden);
-        std::vector<Ref<Graph>> graphs;
-        for (std::uint32_t i = 0; i < params.size; ++i) {
-            graphs.push_back(sim.models.create_sub_graph(*capture.graph));
-            params.modelRIArray[i] = graphs.back()->handle();
+        const std::size_t first = capture.graph->sub_graphs.size();
+        try {
+            std::vector<Ref<Graph>> graphs;
+            for (std::uint32_t i = 0; i < params.size; ++i) {
+                graphs.push_back(sim.models.create_sub_graph(*capture.graph));
+            }
+            submit_conditional(sim.core, hidden, condition, params.type, std::move(graphs));
+        } catch (...) {
+            sim.models.forget_sub_graphs(*capture.graph, first);
+            throw;
         }
         condition->is_used = true;
-        submit_conditional(sim.core, hidden, condition, params.type, std::move(graphs));
+        for (std::uint32_t i = 0; i < params.size; ++i) {
+            params.modelRIArray[i] = capture.graph->sub_graphs[first + i]->handle();
+        }
     });
 }

@@ -259,6 +259,8 @@ class Models final : public Resident {
     // Creates a graph for a conditional task of the parent, with which it ends.
     Ref<Graph> create_sub_graph(Graph &parent) REQUIRES(engine_lock);
     // Calls the callbacks registered for the destruction.
+    // Removes the sub graphs from that one on, whose conditional task was not submitted.
+    void forget_sub_graphs(Graph &parent, std::size_t first) REQUIRES(engine_lock);
     void destroy(Lock &lock, Model &model) REQUIRES(engine_lock);
     // Removes a model whose creation failed.
     void forget(Model &model) REQUIRES(engine_lock);

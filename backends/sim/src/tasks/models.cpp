@@ -60,6 +60,13 @@ Ref<Graph> Models::create_sub_graph(Graph &parent) {
     return graph;
 }
 
+void Models::forget_sub_graphs(Graph &parent, std::size_t first) {
+    auto &graphs = parent.sub_graphs;
+    for (; graphs.size() > first; graphs.pop_back()) {
+        core_.registry().remove(*graphs.back());
+    }
+}
+
 void Models::destroy(Lock &lock, Model &model) {
     const Ref<Model> keep(model);
     core_.registry().remove(model);
