@@ -66,7 +66,7 @@ class DetachTask final : public Task {
         return Start::Done;
     }
     // The pool has owned the block since the submission.
-    void cancel(Stream &stream) override REQUIRES(engine_lock) { reach(stream.point(*this)); }
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { reach(stream.point(*this)); }
 
   private:
     void reach(const Point &task) REQUIRES(engine_lock) {
@@ -99,7 +99,7 @@ class FreeTask final : public Task {
         memory_.return_device_block(address_);
         return Start::Done;
     }
-    void cancel(Stream &) override REQUIRES(engine_lock) {
+    void cancel(Stream &) noexcept override REQUIRES(engine_lock) {
         if (take_back()) {
             memory_.core.observers().tell<kMemory>(&Observer::free_dropped, number_);
         }
