@@ -264,7 +264,12 @@ aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle) {
         }
         const Device &device = require_current_device(sim);
         const Ref<Binary> loaded = sim.kernels.add(std::move(content), /*is_lazy=*/false, /*is_old_style=*/true);
-        loaded->load_on(lock, device);
+        try {
+            loaded->load_on(lock, device);
+        } catch (...) {
+            sim.kernels.unload(*loaded);
+            throw;
+        }
         *binHandle = loaded->handle();
     });
 }

@@ -275,8 +275,8 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
         const auto value = assigns != 0 ? std::optional<std::uint32_t>(defaultLaunchValue) : std::nullopt;
         const auto condition =
             Ref<Condition>(new Condition(sim.memory, *graph, value));  // needs the lock, which make_ref() does not have
-        sim.core.registry().add(condition);
-        graph->conditions.push_back(condition);
+        sim.core.registry().add_with(condition,
+                                     [&]() REQUIRES(engine_lock) { graph->conditions.push_back(condition); });
         *handle = condition->handle();
     });
 }
@@ -318,12 +318,20 @@ aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, 
         require_own(sim, found);
         ContextStream &hidden = capture.take(found, /*is_kernel=*/false);
         sim.core.admit(lock, hidden);
-        std::vector<Ref<Graph>> graphs;
-        for (std::uint32_t i = 0; i < params.size; ++i) {
-            graphs.push_back(sim.models.create_sub_graph(*capture.graph));
-            params.modelRIArray[i] = graphs.back()->handle();
+        const std::size_t first = capture.graph->sub_graphs.size();
+        try {
+            std::vector<Ref<Graph>> graphs;
+            for (std::uint32_t i = 0; i < params.size; ++i) {
+                graphs.push_back(sim.models.create_sub_graph(*capture.graph));
+            }
+            submit_conditional(sim.core, hidden, condition, params.type, std::move(graphs));
+        } catch (...) {
+            sim.models.forget_sub_graphs(*capture.graph, first);
+            throw;
         }
         condition->is_used = true;
-        submit_conditional(sim.core, hidden, condition, params.type, std::move(graphs));
+        for (std::uint32_t i = 0; i < params.size; ++i) {
+            params.modelRIArray[i] = capture.graph->sub_graphs[first + i]->handle();
+        }
     });
 }

@@ -75,8 +75,8 @@ aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *la
             if (label->is_in_list) {
                 fail(ACL_ERROR_RT_INTERNAL_ERROR, "element %zu is in a list already", i);
             }
-            label->is_in_list = true;  // reset by the destructor of the list, even if a later element fails
             list->labels.push_back(label);
+            label->is_in_list = true;  // reset by the destructor of the list, even if a later element fails
         }
         sim.core.registry().add(list);
         *labelList = list->handle();

@@ -60,7 +60,7 @@ class FaultyTask final : public BlockingTask {
         was_cut_short = task_->was_cut_short;
     }
     Executor *executor() override { return task_->executor(); }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) { task_->cancel(stream); }
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { task_->cancel(stream); }
     void rewind() override REQUIRES(engine_lock) {
         has_waited_ = false;
         task_->rewind();

@@ -220,9 +220,13 @@ bool Core::must_await_start(Stream &stream, const Task &head) {
 bool Core::await_timing(Stream &stream, Stream::State state) {
     const bool was_awaited = std::exchange(stream.timing.is_awaited, timing_.is_busy(stream));
     if (stream.timing.is_awaited) {
-        stream.state = state;
-        stream.timing.known = stream.submitted;
-        timer_.arm(stream, stream.timing.busy_until);
+        try {
+            timer_.arm(stream, stream.timing.busy_until);
+            stream.state = state;
+            stream.timing.known = stream.submitted;
+        } catch (const std::bad_alloc &) {  // too early instead of never
+            stream.timing.is_awaited = false;
+        }
     } else if (was_awaited) {
         timer_.disarm(stream);  // the head may set a time limit itself
     }

@@ -49,6 +49,18 @@ class Registry {
             insert(object, T::kKind, shard);
         }
     }
+    // Adds an object and does the rest of its creation, such as entering it in its owner's list. If that fails, the
+    // object is not there either.
+    template <class T, class Rest>
+    void add_with(const Ref<T> &object, Rest rest, std::uint32_t shard = 0) REQUIRES(engine_lock) {
+        add(object, shard);
+        try {
+            rest();
+        } catch (...) {
+            remove(*object);
+            throw;
+        }
+    }
     template <class T>
     void remove(T &object) REQUIRES(engine_lock) {
         if constexpr (is_in_arena<T>) {

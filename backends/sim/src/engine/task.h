@@ -104,10 +104,10 @@ class Task {
     // destroyed. None of these steps may fail then, except run(), and the shard is sufficient.
     virtual bool stays_in_shard(const Stream &) const REQUIRES(engine_lock) { return false; }
     // Requires the engine lock. Called when the task leaves the queue without having completed (abort, forced
-    // destruction).
-    virtual void cancel(Stream &) REQUIRES(engine_lock) {}
+    // destruction). Allocates nothing: the rest of the queue has to leave as well.
+    virtual void cancel(Stream &) noexcept REQUIRES(engine_lock) {}
     // Requires the engine lock. Makes the task fail instead of doing its work (fault injection).
-    virtual void fail(Stream &stream) REQUIRES(engine_lock) { cancel(stream); }
+    virtual void fail(Stream &stream) noexcept REQUIRES(engine_lock) { cancel(stream); }
     // Requires the engine lock. Prepares a model's task that has ended for another start.
     virtual void rewind() REQUIRES(engine_lock) {}
     // Requires the engine lock. Called when the task, or its execution by a model, is in the queue.

@@ -26,10 +26,15 @@ void Timer::start() {
 }
 
 void Timer::arm(Stream &stream, Time when) {
-    limits_.erase({stream.expires_at_, &stream});
+    auto limit = limits_.extract({stream.expires_at_, &stream});
+    if (limit.empty()) {
+        limits_.emplace(when, &stream);
+    } else {
+        limit.value().first = when;
+        limits_.insert(std::move(limit));
+    }
     stream.expires_at_ = when;
     stream.is_timed_ = true;
-    limits_.emplace(when, &stream);
     if (limits_.begin()->second == &stream) {
         changed_.notify_one();
     }

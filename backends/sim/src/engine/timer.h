@@ -19,7 +19,7 @@ class Timer {
     // Call before submitting such a task, which would never be woken without the thread. Fails with
     // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL if the host has no thread left.
     void start() REQUIRES(engine_lock);
-    // Makes the stream's blocked head expire at that time.
+    // Makes the stream's blocked head expire at that time. Cannot fail if it was to expire at another time.
     void arm(Stream &stream, Time when) REQUIRES(engine_lock);
     // Starts the stream's blocked head again at intervals.
     void poll(Stream &stream) REQUIRES(engine_lock);

@@ -1,5 +1,8 @@
 #include "engine/waiters.h"
 
+#include <new>
+#include <vector>
+
 #include "engine/core.h"
 
 namespace aclsim {
@@ -26,18 +29,26 @@ void Waiters::remove(Stream &stream) {
     shards_ = first_ == nullptr ? 0 : shards_;
 }
 
+Stream &Waiters::choose(Scheduler &scheduler) const {
+    if (scheduler.takes_first()) {
+        return *first_;
+    }
+    try {
+        std::vector<Stream *> candidates;
+        for (Stream *stream = first_; stream != nullptr; stream = stream->waits_before_) {
+            candidates.push_back(stream);
+        }
+        return scheduler.pick(Choice::Waiter, candidates);
+    } catch (const std::bad_alloc &) {  // neither the end of a task nor its cancellation may fail
+        return *first_;
+    }
+}
+
 void Waiters::wake_all(Core &core) {
     while (first_ != nullptr) {
-        Stream *chosen = first_;
-        if (!core.scheduler().takes_first()) {
-            std::vector<Stream *> candidates;
-            for (Stream *stream = first_; stream != nullptr; stream = stream->waits_before_) {
-                candidates.push_back(stream);
-            }
-            chosen = &core.scheduler().pick(Choice::Waiter, candidates);
-        }
-        remove(*chosen);
-        core.make_runnable(*chosen);
+        Stream &chosen = choose(core.scheduler());
+        remove(chosen);
+        core.make_runnable(chosen);
     }
 }
 

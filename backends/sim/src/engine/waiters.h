@@ -8,6 +8,7 @@
 namespace aclsim {
 
 class Core;
+class Scheduler;
 class Stream;
 
 // First come, first served. Guarded by the engine lock. A stream is blocked on one condition at a time, so the links
@@ -31,6 +32,7 @@ class Waiters {
 
   private:
     void wake_all(Core &core) REQUIRES(engine_lock);
+    Stream &choose(Scheduler &scheduler) const REQUIRES(engine_lock);  // the next to be woken
 
     Stream *first_ GUARDED_BY(engine_lock) = nullptr;
     Stream *last_ GUARDED_BY(engine_lock) = nullptr;

@@ -82,7 +82,7 @@ class CallbackTask final : public FunctionTask<BlockingTask> {
         }
         return blocks_stream_ ? Start::Blocked : Start::Done;
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         if (!is_posted_) {
             return;
         }

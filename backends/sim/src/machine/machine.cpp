@@ -17,17 +17,10 @@ constexpr std::uint32_t kPrimaryDefaultStream = 0;
 Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t id, std::uint32_t flags,
                               std::uint32_t priority) REQUIRES(engine_lock) {
     const std::uint32_t shard = *context.device.shard;
-    context.streams.emplace_back();
-    try {
-        auto stream = make_ref_in<ContextStream>(shard, context, id, flags, priority);
-        machine.core.registry().add(stream, shard);
-        context.streams.back() = stream;
-        machine.core.observers().tell<kTasks>(&Observer::stream_created, *stream);
-        return stream;
-    } catch (...) {
-        context.streams.pop_back();
-        throw;
-    }
+    const auto stream = make_ref_in<ContextStream>(shard, context, id, flags, priority);
+    machine.core.registry().add_with(stream, [&]() REQUIRES(engine_lock) { context.streams.push_back(stream); }, shard);
+    machine.core.observers().tell<kTasks>(&Observer::stream_created, *stream);
+    return stream;
 }
 
 // The default stream reports FAST_LAUNCH | FAST_SYNC if the chip has a control queue, else 0 (section 3).
@@ -185,13 +178,10 @@ Ref<Context> create_context(Machine &machine, Device &device, bool primary) {
     auto context = make_ref<Context>(device, primary);
     device.contexts.reserve(device.contexts.size() + 1);
     StreamId id(device, primary ? kPrimaryDefaultStream : new_stream_id(device, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL));
-    machine.core.registry().add(context, *device.shard);
-    try {
+    const auto add_default_stream = [&]() REQUIRES(engine_lock) {
         context->default_stream = add_stream(machine, *context, id.value(), default_stream_flags(), 0);
-    } catch (...) {
-        machine.core.registry().remove(*context);
-        throw;
-    }
+    };
+    machine.core.registry().add_with(context, add_default_stream, *device.shard);
     id.keep();
     if (device.contexts.empty()) {
         device.count_internal_streams();

@@ -66,7 +66,7 @@ class DetachTask final : public Task {
         return Start::Done;
     }
     // The pool has owned the block since the submission.
-    void cancel(Stream &stream) override REQUIRES(engine_lock) { reach(stream.point(*this)); }
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { reach(stream.point(*this)); }
 
   private:
     void reach(const Point &task) REQUIRES(engine_lock) {
@@ -99,7 +99,7 @@ class FreeTask final : public Task {
         memory_.return_device_block(address_);
         return Start::Done;
     }
-    void cancel(Stream &) override REQUIRES(engine_lock) {
+    void cancel(Stream &) noexcept override REQUIRES(engine_lock) {
         if (take_back()) {
             memory_.core.observers().tell<kMemory>(&Observer::free_dropped, number_);
         }
@@ -529,9 +529,8 @@ class MemoryPools::Closing final : public SlicedWork {
 
 Ref<MemoryPool> MemoryPools::create(Memory &memory, Device &device, std::uint64_t size) {
     const auto pool = make_ref<MemoryPool>(device, memory, owners_[&device], ++created_, size);
-    memory.core.registry().add(pool);
+    memory.core.registry().add_with(pool, [&]() REQUIRES(engine_lock) { pools_.emplace(pool->number, pool); });
     memory.core.stream_order().start();
-    pools_.emplace(pool->number, pool);
     return pool;
 }
 

@@ -143,9 +143,6 @@ Binary::Binary(Kernels &kernels, BinaryContent content, bool lazy, bool old_styl
       content_(std::move(content)),
       close_(content_.library ? std::make_unique<Close>() : nullptr) {
     kernels_.binaries_.insert(this);
-    for (const auto &[kernel, function] : content_.cpu_functions) {
-        register_cpu_function(function, kernel);
-    }
 }
 
 Binary::~Binary() {
@@ -160,9 +157,10 @@ Binary::~Binary() {
 }
 
 KernelFunction &Binary::add_function(const KernelDescription &description, Ref<KernelCode> code) {
-    auto function = make_ref<KernelFunction>(*this, description, std::move(code));
-    memory_.core.registry().add(function);
-    return *(functions_[description.name] = function);
+    const auto function = make_ref<KernelFunction>(*this, description, std::move(code));
+    memory_.core.registry().add_with(function,
+                                     [&]() REQUIRES(engine_lock) { functions_.emplace(description.name, function); });
+    return *function;
 }
 
 Ref<KernelCode> Binary::own_code(const KernelDescription &description) const {
@@ -207,6 +205,12 @@ KernelFunction &Binary::register_cpu_function(const std::string &function, const
     return add_function(description, std::move(code));
 }
 
+void Binary::register_described_functions() {
+    for (const auto &[kernel, function] : content_.cpu_functions) {
+        register_cpu_function(function, kernel);
+    }
+}
+
 void Binary::remove_functions() {
     const auto functions = std::exchange(functions_, {});
     for (const auto &[name, function] : functions) {
@@ -228,25 +232,28 @@ void Binary::load_on(Lock &lock, const Device &device) {
             loaded_.wait(lock);
             continue;
         }
+        std::map<std::uint32_t, void *> loaded{{device.physical_id, nullptr}};  // entries made while that may fail
+        std::set<std::uint32_t> loading{device.physical_id};
         const std::vector<unsigned char> &image = content_.object.image;
-        void *address = memory_.space().allocate_internal(device.physical_id, std::max<std::size_t>(image.size(), 1));
+        void *const address = loaded.begin()->second =
+            memory_.space().allocate_internal(device.physical_id, std::max<std::size_t>(image.size(), 1));
         if (address == nullptr) {
             fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a kernel binary of %zu bytes",
                  device.user_id, image.size());
         }
         if (image.size() <= kCopiedAtOnce) {
             std::copy(image.begin(), image.end(), static_cast<unsigned char *>(address));
-            images_[device.physical_id] = address;
+            images_.merge(loaded);
             continue;
         }
-        loading_.insert(device.physical_id);
+        loading_.merge(loading);
         {
             const Unlocked unlocked(lock);
             std::copy(image.begin(), image.end(), static_cast<unsigned char *>(address));
         }
         // Otherwise the device was reset in the meantime, and its memory is gone.
         if (loading_.erase(device.physical_id) != 0) {
-            images_[device.physical_id] = address;
+            images_.merge(loaded);
         }
         loaded_.notify_all();
     }

@@ -70,6 +70,7 @@ class Binary final : public Object {
     KernelFunction *function(std::uint64_t entry) REQUIRES(engine_lock);
     // Implements aclrtRegisterCpuFunc.
     KernelFunction &register_cpu_function(const std::string &function, const std::string &kernel) REQUIRES(engine_lock);
+    void register_described_functions() REQUIRES(engine_lock);
     void remove_functions() REQUIRES(engine_lock);  // called when the binary is unloaded
 
     bool is_on(const Device &device) const REQUIRES(engine_lock);

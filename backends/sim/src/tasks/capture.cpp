@@ -25,9 +25,14 @@ Capture::Capture(Machine &machine, Ref<Graph> captured_graph, aclmdlRICaptureMod
 }
 
 void Capture::add(ContextStream &stream) {
-    ContextStream &hidden = graph->add_stream(stream.priority);
-    branches_.push_back({&stream, &hidden});
-    hidden.stands_for = &stream;
+    branches_.push_back({&stream, nullptr});
+    try {
+        branches_.back().hidden = &graph->add_stream(stream.priority);
+    } catch (...) {
+        branches_.pop_back();
+        throw;
+    }
+    branches_.back().hidden->stands_for = &stream;
     stream.set_redirect(Ref<TaskRedirect>(this));
 }
 
@@ -148,17 +153,19 @@ Ref<TaskGroup> Capture::end_group(ContextStream &stream) {
     if (!group_ || group_->stream != &stream) {
         fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, "no task group is open on stream %u", stream.id);
     }
-    const auto closed = std::move(group_);
-    if (closed->failure != ACL_SUCCESS) {
-        fail(closed->failure, "the task group was interrupted, or was given a task that is no kernel");
+    if (const aclError failure = group_->failure) {
+        group_.reset();
+        fail(failure, "the task group was interrupted, or was given a task that is no kernel");
     }
     if (broken_by_ != nullptr) {
+        group_.reset();
         fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture is invalid since %s", broken_by_);
     }
-    closed->ranges.back().last = branch_of(stream).hidden->submitted;
-    auto group = make_ref<TaskGroup>(*graph, std::move(closed->ranges));
-    machine_.core.registry().add(group);
-    graph->groups.push_back(group);
+    group_->ranges.back().last = branch_of(stream).hidden->submitted;
+    auto group = make_ref<TaskGroup>(*graph, group_->ranges);
+    machine_.core.registry().add_with(group, [&]() REQUIRES(engine_lock) { graph->groups.push_back(group); });
+    group->mark_tasks();
+    group_.reset();
     return group;
 }
 

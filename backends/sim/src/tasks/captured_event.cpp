@@ -34,7 +34,7 @@ class EdgeBeginTask final : public Task, public TaskDetails {
     }
     void rewind() override REQUIRES(engine_lock) { signal_->clear(); }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { signal_->records.add(stream, *this); }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) { signal_->records.remove(stream, *this); }
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { signal_->records.remove(stream, *this); }
     const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override {
         if (event_.handle != nullptr) {

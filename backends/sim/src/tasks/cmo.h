@@ -86,7 +86,7 @@ class TaggedCmoTask final : public Task {
         return Start::Run;
     }
     void finish() override REQUIRES(engine_lock) { barriers_.complete(core_, *operation_); }
-    void cancel(Stream &) override REQUIRES(engine_lock) {
+    void cancel(Stream &) noexcept override REQUIRES(engine_lock) {
         finish();
     }  // barriers do not wait for an operation that was dropped
     void rewind() override REQUIRES(engine_lock) { operation_->is_done = false; }

@@ -36,7 +36,7 @@ class ConditionalTask final : public BlockingTask {
         core_.timer().poll(stream);
         return Start::Blocked;
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         if (under_way_) {
             under_way_->cancel(stream);
             under_way_.reset();

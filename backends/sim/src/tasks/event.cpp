@@ -77,7 +77,7 @@ class RecordTask final : public Task {
 
     // Resets the event to its state before the record on an abort of the device and, on some chips, on an abort of the
     // stream (events_streams_sync.md section 0.2). Otherwise the record remains, and never completes.
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         leave(stream);
         if (!is_newest()) {
             return;
@@ -94,7 +94,7 @@ class RecordTask final : public Task {
     }
 
     // Leaves the record incomplete for ever.
-    void fail(Stream &stream) override REQUIRES(engine_lock) { leave(stream); }
+    void fail(Stream &stream) noexcept override REQUIRES(engine_lock) { leave(stream); }
 
   private:
     void leave(const Stream &stream) REQUIRES(engine_lock) {

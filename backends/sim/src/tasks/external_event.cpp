@@ -23,7 +23,7 @@ class ExternalRecordTask final : public Task {
         external_->record->sequence = sequence;
         external_->record->note_queued(stream);
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         if (const auto record = std::exchange(external_->record, nullptr)) {
             record->cancel(stream);
         }
@@ -85,7 +85,7 @@ class ExternalBinding final : public LaunchBinding {
             bound.event->awaited = std::move(bound.awaited);
         }
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         for (const Bound &bound : std::exchange(bound_, {})) {
             if (bound.record) {
                 bound.record->cancel(stream);

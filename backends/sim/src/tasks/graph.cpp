@@ -35,6 +35,11 @@ class DisabledTask final : public Task, public TaskDetails {
     aclmdlRITaskParams params_{};
 };
 
+void remove_stream(Machine &machine, ContextStream &stream) REQUIRES(engine_lock) {
+    machine.core.registry().remove(stream);
+    forget_stream(machine, stream);
+}
+
 }  // namespace
 
 // Callbacks after the destruction of a graph. Program functions must not be called under the lock, and the streams of
@@ -50,8 +55,7 @@ class Graph::End final : public DeferredWork {
     void finish() override REQUIRES(engine_lock) {
         for (const auto &stream : std::exchange(streams, {})) {
             if (!stream->is_destroyed && stream->destroyer == std::thread::id()) {  // otherwise its context removes it
-                machine_.core.registry().remove(*stream);
-                forget_stream(machine_, *stream);
+                remove_stream(machine_, *stream);
             }
         }
     }
@@ -79,15 +83,18 @@ ContextStream &Graph::add_stream(std::uint32_t stream_priority) {
         config().has(Change::NamesMissingStreams) ? ACL_ERROR_RT_NO_STREAM_RESOURCE : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     auto &own = end_->streams;
     own.emplace_back();
+    auto &stream = own.back();
     try {
-        own.back() = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority, exhausted);
+        stream = create_stream(machine_, context, ACL_STREAM_PERSISTENT, stream_priority, exhausted);
+        bind(*stream, /*is_head=*/true);
     } catch (...) {
+        if (stream) {
+            remove_stream(machine_, *stream);
+        }
         own.pop_back();
         throw;
     }
-    const auto stream = own.back();
     stream->is_hidden = true;
-    bind(*stream, /*is_head=*/true);
     return *stream;
 }
 

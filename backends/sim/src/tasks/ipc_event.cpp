@@ -21,7 +21,7 @@ class IpcRecordTask final : public Task {
     }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { records_->pending.add(stream, *this); }
     // Counts an aborted record as complete, so that other processes do not wait for it for ever.
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         records_->pending.remove(stream, *this);
         records_->complete(core_, record_);
     }

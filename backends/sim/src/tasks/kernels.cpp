@@ -16,7 +16,13 @@ Kernels::Kernels(Memory &memory_of_all) : memory(memory_of_all) { memory.machine
 
 Ref<Binary> Kernels::add(BinaryContent content, bool is_lazy, bool is_old_style) {
     auto binary = make_ref<Binary>(*this, std::move(content), is_lazy, is_old_style);
-    memory.core.registry().add(binary);
+    try {
+        binary->register_described_functions();
+        memory.core.registry().add(binary);
+    } catch (...) {
+        binary->remove_functions();  // which keep the binary
+        throw;
+    }
     return binary;
 }
 
@@ -71,11 +77,8 @@ KernelFunction *Kernels::find_symbol(const void *symbol) const {
 }
 
 ArgumentList &Kernels::list_at(void *address) {
-    Ref<ArgumentList> &list = lists_[address];
-    if (!list) {
-        list = make_ref<ArgumentList>();
-    }
-    return *list;
+    const auto known = lists_.find(address);
+    return known != lists_.end() ? *known->second : *lists_.emplace(address, make_ref<ArgumentList>()).first->second;
 }
 
 ArgumentList *Kernels::find_list(void *address) const {

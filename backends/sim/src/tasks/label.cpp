@@ -87,9 +87,9 @@ Ref<Label> Labels::create(const Context &context) {
     if (count_ == kLabels) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "all %zu labels are in use", kLabels);
     }
-    ++count_;
     auto label = make_ref<Label>(context);
     registry_.add(label);
+    ++count_;
     return label;
 }
 

@@ -201,17 +201,13 @@ Task &Model::task(const Stream &stream, std::size_t index) const {
 
 ModelTask &Model::named_task(const Stream &stream, std::size_t index) {
     Track &track = track_of(stream);
-    const auto [named, is_new] = track.named.try_emplace(index);
-    if (is_new) {
-        try {
-            named->second = make_ref<ModelTask>(*this, *track.stream, index);
-            core_.registry().add(named->second);
-        } catch (...) {
-            track.named.erase(named);
-            throw;
-        }
+    const auto known = track.named.find(index);
+    if (known != track.named.end()) {
+        return *known->second;
     }
-    return *named->second;
+    const auto named = make_ref<ModelTask>(*this, *track.stream, index);
+    core_.registry().add_with(named, [&]() REQUIRES(engine_lock) { track.named.emplace(index, named); });
+    return *named;
 }
 
 ModelTask *Model::known_task(const Stream &stream, std::size_t index) const {

@@ -38,8 +38,8 @@ struct Label;
 class LaunchBinding {
   public:
     virtual ~LaunchBinding() = default;
-    virtual void apply() REQUIRES(engine_lock) = 0;                 // when the execution begins
-    virtual void cancel(Stream &stream) REQUIRES(engine_lock) = 0;  // when it will not begin
+    virtual void apply() REQUIRES(engine_lock) = 0;                          // when the execution begins
+    virtual void cancel(Stream &stream) noexcept REQUIRES(engine_lock) = 0;  // when it will not begin
 };
 
 // Task of a model as the program names it (aclmdlRITask), with attached information.
@@ -199,6 +199,7 @@ class Model : public Object, public TaskKeeper {
     void play(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);  // also starts the stream
     void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
     void end(Run &run) REQUIRES(engine_lock);
+    void note_ends(Run &run) const REQUIRES(engine_lock);  // for observers of the order
     Stream *first_at_work() const REQUIRES(engine_lock);
 
     std::vector<Track> tracks_ GUARDED_BY(engine_lock);
@@ -234,7 +235,7 @@ class Execution {
     // Begins when the model is free, and returns Done when the execution has ended. Wakes the stream when it has to be
     // called again.
     Start proceed(Stream &stream, const Task &task) REQUIRES(engine_lock);
-    void cancel(Stream &stream) REQUIRES(engine_lock);
+    void cancel(Stream &stream) noexcept REQUIRES(engine_lock);
     bool is_under_way() const REQUIRES(engine_lock);
     aclError result() const REQUIRES(engine_lock);
     std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
@@ -258,6 +259,8 @@ class Models final : public Resident {
     Ref<Graph> create_graph(Context &context) REQUIRES(engine_lock);
     // Creates a graph for a conditional task of the parent, with which it ends.
     Ref<Graph> create_sub_graph(Graph &parent) REQUIRES(engine_lock);
+    // Removes the sub graphs from that one on, whose conditional task was not submitted.
+    void forget_sub_graphs(Graph &parent, std::size_t first) REQUIRES(engine_lock);
     // Calls the callbacks registered for the destruction.
     void destroy(Lock &lock, Model &model) REQUIRES(engine_lock);
     // Removes a model whose creation failed.
@@ -266,7 +269,7 @@ class Models final : public Resident {
     void context_closed(Context &context) override REQUIRES(engine_lock);
 
   private:
-    void add(Ref<Model> model) REQUIRES(engine_lock);
+    void add(const Ref<Model> &model) REQUIRES(engine_lock);
     void erase(const Model &model) REQUIRES(engine_lock);
 
     Machine &machine_;

@@ -71,7 +71,7 @@ class Replay final : public Task, public TaskDetails {
     }
     bool is_brief() const override { return kept_->is_brief(); }
     Executor *executor() override { return kept_->executor(); }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         run_->abort_reason = abort_reason_ = stream.abort_reason;
         kept_->cancel(stream);
     }
@@ -129,7 +129,7 @@ Start Execution::proceed(Stream &stream, const Task &task) {
     return Start::Done;
 }
 
-void Execution::cancel(Stream &stream) {
+void Execution::cancel(Stream &stream) noexcept {
     model_->waiters_.remove(stream);
     if (is_under_way()) {
         model_->stop(stream.abort_reason);
@@ -160,7 +160,7 @@ class LaunchTask final : public BlockingTask {
         leave();
         return Start::Done;
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         execution_.cancel(stream);
         leave();
     }
@@ -323,14 +323,25 @@ void Model::end(Run &run) {
     if (end_ != nullptr && !track_of(*end_).is_started) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
     }
-    for (const Track &track : tracks_) {
-        if (core_.observers().want(kOrder) && track.reached > 0) {
-            run.ends.push_back(track.stream->newest());
-        }
-    }
+    note_ends(run);
     run_.reset();
     waiters_.wake(core_);
     idle_.notify_all();
+}
+
+void Model::note_ends(Run &run) const {
+    if (!core_.observers().want(kOrder)) {
+        return;
+    }
+    try {
+        for (const Track &track : tracks_) {
+            if (track.reached > 0) {
+                run.ends.push_back(track.stream->newest());
+            }
+        }
+    } catch (const std::bad_alloc &) {  // the end of a replay, cancelled or not, cannot fail
+        core_.observers().tell<kOrder>(&Observer::fact_lost);
+    }
 }
 
 // Does nothing if the stream was unbound in the meantime.

@@ -37,9 +37,8 @@ class LeavingModels final : public SlicedWork {
 
 Models::Models(Machine &machine) : machine_(machine), core_(machine.core) { machine.add(*this); }
 
-void Models::add(Ref<Model> model) {
-    core_.registry().add(model);
-    models_[&model->context].push_back(std::move(model));
+void Models::add(const Ref<Model> &model) {
+    core_.registry().add_with(model, [&]() REQUIRES(engine_lock) { models_[&model->context].push_back(model); });
 }
 
 Ref<Model> Models::create(Context &context) {
@@ -57,9 +56,15 @@ Ref<Graph> Models::create_graph(Context &context) {
 Ref<Graph> Models::create_sub_graph(Graph &parent) {
     auto graph = make_ref<Graph>(machine_, parent.context, created_++);
     graph->is_sub_graph = true;
-    core_.registry().add(graph);
-    parent.sub_graphs.push_back(graph);
+    core_.registry().add_with(graph, [&]() REQUIRES(engine_lock) { parent.sub_graphs.push_back(graph); });
     return graph;
+}
+
+void Models::forget_sub_graphs(Graph &parent, std::size_t first) {
+    auto &graphs = parent.sub_graphs;
+    for (; graphs.size() > first; graphs.pop_back()) {
+        core_.registry().remove(*graphs.back());
+    }
 }
 
 void Models::destroy(Lock &lock, Model &model) {

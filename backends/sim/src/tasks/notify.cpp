@@ -65,7 +65,7 @@ class NotifyRecordTask final : public Task {
         notify_->waiters_.wake(core_);
         return Start::Done;
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) { notify_->records_.remove(stream, *this); }
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { notify_->records_.remove(stream, *this); }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { notify_->records_.add(stream, *this); }
 
   private:

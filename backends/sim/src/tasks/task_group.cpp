@@ -40,14 +40,20 @@ class UpdateTask final : public BlockingTask {
 
 }  // namespace
 
-TaskGroup::TaskGroup(Graph &owner, std::vector<Range> ranges) : graph(owner) {
+TaskGroup::TaskGroup(Graph &owner, const std::vector<Range> &ranges) : graph(owner) {
     for (const Range &range : ranges) {
         for (std::uint64_t number = range.first + 1; number <= range.last; ++number) {
             if (const auto index = graph.find_index(*range.stream, number)) {
                 members_.push_back({range.stream, *index});
-                graph.named_task(*range.stream, *index).group = this;
+                graph.named_task(*range.stream, *index);
             }
         }
+    }
+}
+
+void TaskGroup::mark_tasks() {
+    for (const Member &member : members_) {
+        graph.known_task(*member.stream, member.index)->group = this;
     }
 }
 

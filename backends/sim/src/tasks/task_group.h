@@ -24,7 +24,8 @@ class TaskGroup final : public Object {
         std::uint64_t first;
         std::uint64_t last;
     };
-    TaskGroup(Graph &owner, std::vector<Range> ranges);
+    TaskGroup(Graph &owner, const std::vector<Range> &ranges);
+    void mark_tasks() REQUIRES(engine_lock);  // as those of this group, once it cannot fail any more
     std::size_t size() const { return members_.size(); }
     const Task &task(std::size_t number) const REQUIRES(engine_lock);
     bool is_running() const REQUIRES(engine_lock);  // one of its tasks is running

@@ -42,7 +42,7 @@ class ValueWriteTask final : public Task, public TaskDetails {
         values_.waiters_.wake(values_.core_);
         return Start::Done;
     }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) { values_.writes_.remove(stream, *this); }
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { values_.writes_.remove(stream, *this); }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { values_.writes_.add(stream, *this); }
     const TaskDetails &details() const override { return *this; }
     void describe(aclmdlRITaskParams &params) const override {

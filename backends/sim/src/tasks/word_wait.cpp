@@ -41,7 +41,7 @@ class WordWaitTask final : public ConditionTask, public TaskDetails {
     }
     static constexpr TaskInfo kInfo{"EXTERNAL_WAIT"};
     const TaskInfo &info() const override { return kInfo; }
-    void cancel(Stream &stream) override REQUIRES(engine_lock) {
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         ConditionTask::cancel(stream);
         result = result == ACL_SUCCESS ? stream.abort_reason : result;
     }
