@@ -178,6 +178,31 @@ def test_the_first_configuration_stays(child: Any, config: Any) -> None:
     assert child(script, *paths) == [0, REPEAT_INIT, 0, INVALID_PARAM, INVALID_PARAM, INVALID_PARAM, 0, 0]
 
 
+@pytest.mark.simulator("the official library ends the process where it refuses NULL")
+def test_a_refused_configuration_is_told_with_the_first_one(child: Any, config: Any) -> None:
+    script = """
+        path = sys.argv[1].encode()
+        assert [lib.aclInit(path), lib.aclFinalize(), lib.aclInit(b"")] == [0, 0, 100000]
+        texts = [text()]
+        assert lib.aclInit(ffi.NULL) == 100000
+        told([*texts, text()])
+    """
+    path = config("{}")
+    refused = f"aclInit: the configuration is not the one that the process was first initialised with: {path}"
+    assert child(script, path) == [refused, f"{refused}; the official library ends the process if the path is NULL here"]
+
+
+def test_the_first_configuration_may_be_none(child: Any, config: Any) -> None:
+    script = """
+        codes = [lib.aclInit(ffi.NULL), lib.aclFinalize(), lib.aclInit(sys.argv[1].encode())]
+        refusal = text()
+        told([*codes, lib.aclInit(b""), refusal])
+    """
+    *codes, refusal = child(script, config("{}"))
+    assert codes == [0, 0, INVALID_PARAM, 0]
+    assert refusal is None or refusal.endswith("first initialised with: none")
+
+
 REFERENCES = [
     ("I", [0]),
     ("F", [0]),  # once, before any aclInit

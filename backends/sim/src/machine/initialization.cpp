@@ -215,10 +215,7 @@ void Initialization::initialize(const char *path) {
     }
     const bool is_given = path != nullptr && *path != '\0';
     text_ = is_given ? read_configuration(path) : std::string();
-    if (first_text_ && *first_text_ != text_) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM,
-                          "the configuration is not the one that the process was first initialised with");
-    }
+    require_first_configuration(path);
     try {
         const Change change(*this);
         apply(parse_configuration(path, text_), is_given);
@@ -228,7 +225,20 @@ void Initialization::initialize(const char *path) {
     }
     references_ = 1;
     is_finalized_ = false;
-    first_text_ = text_;
+    if (!first_text_) {
+        first_text_ = text_;
+        first_path_ = is_given ? path : "";
+    }
+}
+
+void Initialization::require_first_configuration(const char *path) const {
+    if (!first_text_ || *first_text_ == text_) {
+        return;
+    }
+    const std::string first = first_path_.empty() ? "none" : first_path_;
+    fail_unremembered(
+        ACL_ERROR_INVALID_PARAM, "the configuration is not the one that the process was first initialised with: %s%s",
+        first.c_str(), path == nullptr ? "; the official library ends the process if the path is NULL here" : "");
 }
 
 void Initialization::apply(const Json &configuration, bool is_given) {

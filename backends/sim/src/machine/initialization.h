@@ -73,6 +73,7 @@ class Initialization {
 
   private:
     class Change;
+    void require_first_configuration(const char *path) const;
     void apply(const Json &configuration, bool is_given);
     void tear_down();
     void end_default_device();
@@ -87,6 +88,7 @@ class Initialization {
     bool is_finalized_ = false;              // one aclFinalize succeeds before any aclInit (section 3 [obs])
     std::string text_;                       // configuration that callbacks receive
     std::optional<std::string> first_text_;  // text of the first successful aclInit; later ones must match
+    std::string first_path_;                 // path of that text; "" without a configuration
     Callbacks<aclInitCallbackFunc> init_callbacks_;
     Callbacks<aclFinalizeCallbackFunc> finalize_callbacks_;
 };
