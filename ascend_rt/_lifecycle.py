@@ -293,9 +293,9 @@ def _give_back() -> None:
     if not usable():
         return
     end_of_work = monotonic() + _WORK_MS / 1000
-    finalizer = _finalizer()
     problems = []
     try:
+        finalizer = _finalizer()
         problems += [problem for function, problem in _first_at_exit if not function(_WORK_MS / 1000)]
         still_inside = close_gate()
         refuse_calls()

@@ -136,7 +136,8 @@ def test_a_closed_stream_says_so(device: Device) -> None:
     stream.close()
     stream.close()
     assert "closed" in repr(stream)
-    for use in (stream.record, stream.synchronize, lambda: stream.is_done, lambda: stream.launch_host_func(print)):
+    uses = (stream.record, stream.synchronize, stream.check, stream.abort, lambda: stream.is_done)
+    for use in (*uses, lambda: stream.launch_host_func(print)):
         with pytest.raises(ClosedError, match="this stream is closed"):
             use()
 

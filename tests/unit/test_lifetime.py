@@ -369,6 +369,26 @@ def test_we_finalize_only_what_we_initialised() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "0 0\n", "")
 
 
+def test_without_a_free_descriptor_a_failure_is_told_and_all_is_given_back() -> None:
+    ended = run_script(
+        """
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        assert not {"ascend_rt._error_table", "ascend_rt._functions"} & set(sys.modules)  # what failures and exits need
+        with contextlib.suppress(OSError):
+            while True:
+                os.dup(0)
+        try:
+            Device(99).set_current()
+        except rt.InvalidArgument as error:
+            print(error)
+        """,
+        ASCEND_RT_SIM_CARDS="separate",
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == "aclrtSetDevice: [107001 aclError 107001] device 99 does not exist; there are 8\n"
+
+
 def test_a_configuration_before_us_is_the_only_one(child: Any, tmp_path: Path) -> None:
     path = tmp_path / "acl.json"
     path.write_text("{}", encoding="utf-8")
