@@ -310,7 +310,7 @@ def _conversion(entry: Entry) -> Iterator[str]:
         yield "    (void)count;"
         return
     for parameter in entry.parameters:
-        yield "    " + _HOLDERS.get(parameter.letter, _INTEGER_HOLDER).format(f"in_{parameter.name}")
+        yield "    " + _holder(parameter).format(f"in_{parameter.name}")
     maximum = len(entry.parameters)
     wrong = [f"count != {maximum}" if entry.required == maximum else f"count < {entry.required} || count > {maximum}"]
     for number, parameter in enumerate(entry.parameters):
@@ -323,6 +323,13 @@ def _conversion(entry: Entry) -> Iterator[str]:
     else:
         yield f"        return pyacl_refuse({json.dumps(entry.error)});"
     yield "    }"
+
+
+def _holder(parameter: Value) -> str:
+    # A text that is left out is empty: where aclInit refuses NULL, the official library ends the process.
+    if parameter.letter == "s" and parameter.default:
+        return 'const char *{} = "";'
+    return _HOLDERS.get(parameter.letter, _INTEGER_HOLDER)
 
 
 def _arguments(entry: Entry) -> str:

@@ -177,8 +177,8 @@ def supports(name: str) -> bool:
     opened = load()
     if not hasattr(_raw, name) or not name.startswith("acl"):
         return False
-    side_library = _side_library_of(name)
-    if side_library and opened.backend == "cann":
+    is_there = _table.__dict__[name] is getattr(_raw, name)
+    if not is_there and opened.backend == "cann" and (side_library := _side_library_of(name)):
         _open_side_library(side_library)
     if _table.__dict__[name] is not getattr(_raw, name):
         return False  # a function that raises has taken its place

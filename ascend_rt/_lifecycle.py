@@ -34,9 +34,11 @@ from ascend_rt._driver import (
     call,
     call_within,
     check,
+    failure,
     ffi,
     lib,
     open_short_paths,
+    recent_message,
     refuse_calls,
     shutdown,
     supports,
@@ -101,7 +103,9 @@ def initialize() -> None:
     with _lock:
         if _initialized:
             return
-        code = lib.aclInit(b"")
+        code = lib.aclInit(b"")  # NULL would end the process where the official library refuses it
+        if code == lib.ACL_ERROR_INVALID_PARAM:
+            raise _other_configuration(code)
         # Other code in the process was first: then the call has counted, and the reference is given back at exit.
         _is_initialiser = code != lib.ACL_ERROR_REPEAT_INITIALIZE
         if _is_initialiser:
@@ -111,6 +115,20 @@ def initialize() -> None:
         open_short_paths()
         _initialized = True
     _log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
+
+
+def _other_configuration(code: int) -> AclError:
+    """Return the error of an initialisation without a configuration, where there was one before."""
+    said = recent_message()
+    text = (
+        "other code has initialised the runtime with a configuration and finalised it; from then on the runtime takes "
+        "only that configuration in this process, and ascend_rt initialises without one"
+    )
+    error = failure(code, "aclInit", message=f"{text}; the runtime says: {said}" if said else text)
+    error.hint = (
+        "let that code call aclInit with its configuration again before ascend_rt is used, or leave out aclFinalize"
+    )
+    return error
 
 
 def era_of(device_id: int) -> Era:
@@ -277,9 +295,9 @@ def _give_back() -> None:
     if not usable():
         return
     end_of_work = monotonic() + _WORK_MS / 1000
-    finalizer = _finalizer()
     problems = []
     try:
+        finalizer = _finalizer()
         problems += [problem for function, problem in _first_at_exit if not function(_WORK_MS / 1000)]
         still_inside = close_gate()
         refuse_calls()

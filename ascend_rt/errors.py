@@ -61,9 +61,7 @@ class AclError(AscendError):
     """
 
     def __init__(self, code: int, function: str, message: str = "", task: FailedTask | None = None) -> None:
-        from ascend_rt._error_table import ERRORS  # a large table, and only failures need it
-
-        name, group, meaning, hint = ERRORS.get(code, (f"aclError {code}", "unknown", "unknown error code", ""))
+        name, group, meaning, hint = _described(code)
         self.code = code
         self.name = name
         self.group = group
@@ -79,6 +77,16 @@ class AclError(AscendError):
         task = f"; failed: {self.task}" if self.task else ""
         hint = f" (hint: {self.hint})" if self.hint else ""
         return f"{self.function}: [{self.code} {self.name}] {text}{task}{hint}"
+
+
+def _described(code: int) -> tuple[str, str, str, str]:
+    """Return name, group, meaning and hint of a code."""
+    unknown = f"aclError {code}", "unknown", "unknown error code", ""
+    try:
+        from ascend_rt._error_table import ERRORS  # a large table, and only failures need it
+    except OSError:  # the process can open no more files: the failure itself must not be hidden by that
+        return unknown
+    return ERRORS.get(code, unknown)
 
 
 class InvalidArgument(AclError, ValueError):

@@ -178,7 +178,6 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         memory.
         """
         if not self.is_closed:
-            self._memory = self.base  # views, and what uses the buffer protocol, only refer to this object
             self.__setstate__((1, (0,), self.dtype, False, b""))
 
     @property
@@ -212,8 +211,10 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
             return array.reshape(-1).view(np.uint8).data
 
     def __setstate__(self, state: Any) -> None:
-        """Take other memory in the place of the pinned one."""
+        """Take other memory in the place of the pinned one, which is freed with the last reference to this object."""
         self._span = None
+        if self.base is not None:  # views, queued copies and what uses the buffer protocol only refer to this object
+            self._memory = self.base
         super().__setstate__(state)
 
     def __array_finalize__(self, source: Any) -> None:

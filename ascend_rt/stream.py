@@ -407,6 +407,7 @@ class Stream(Resource, StreamHandle):
         -----
         Calls no C function as long as no task of the process has failed.
         """
+        self._handle  # noqa: B018  (a closed stream says so)
         work = self._in_flight.work
         if _failures.must_ask or work.seen != lib.ascend_rt_failed_task_count():
             work.check("aclrtStreamQuery")

@@ -7,7 +7,8 @@ of its group:
 - ``calls``: ``[function, case, arguments, code]`` as the player takes them, and maybe a list of what the outputs are: a
   number, ``[lowest, highest]`` with null for no bound, or null for any. A code that is null proves nothing;
 - ``environment`` that the calls need, ``devices`` if one does not suffice, ``disturbs``: why it is not for a device
-  that others use.
+  that others use, ``garbage``: true if a call has a handle or an address that never was one, which the real runtime
+  follows until the process ends.
 
 ``hardware_facts.json`` has what devices have shown (docs/semantics/hardware_seen.md), one row in a line:
 
@@ -79,6 +80,7 @@ class Group:
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: int = 1
     disturbs: str | None = None  # what it does to others
+    garbage: bool = False  # plays handles that never were any
     products: tuple[str, ...] = ()  # of a fact: where it was seen
     release: str | None = None  # of a fact: where it was seen, if others answer otherwise
 

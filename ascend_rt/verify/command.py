@@ -17,7 +17,7 @@ from ascend_rt.verify.report import Played, Report, load, read, write_json
 
 DEFAULT_OUTPUT = "ascend_rt-report.json"
 _NOT_SUPPORTED = 207000  # what products answer that do not have a function, and it is not worth a line
-_LINES = 40  # of differences that are printed; the report has all of them
+_LINES = 40  # lines that a run prints of what is not as known; the report has all of them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", default=DEFAULT_OUTPUT, metavar="FILE", help=f"(default: {DEFAULT_OUTPUT})")
     parser.add_argument("--allow-reset", action="store_true", help="play also what resets the device by force")
+    parser.add_argument(
+        "--allow-garbage",
+        action="store_true",
+        help="play also handles that never were any: on a card their processes crash, and may leave core files",
+    )
     parser.add_argument(
         "--only",
         type=_names,
@@ -93,6 +98,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     plan = session.Plan(
         devices=_devices(arguments.device, about, environment),
         allow_reset=arguments.allow_reset,
+        allow_garbage=arguments.allow_garbage,
         seconds=arguments.time_limit,
         chosen=arguments.only,
         smoke=arguments.smoke,
@@ -118,7 +124,7 @@ def _run(plan: session.Plan, report: Report) -> bool:
         session.run(plan, report, progress.show)
     surprises = list(_surprises(report))
     _print_sections(report)
-    _print_lines(line for line in surprises if line not in progress.faults)
+    _print_first(line for line in surprises if line not in progress.faults)
     _print_limits(report)
     _print_latencies(report)
     return not surprises
@@ -229,7 +235,7 @@ def _microseconds(found: dict[str, float] | None, which: str) -> str:
     return f"{found[which] / 1000:.2f}" if found else ""
 
 
-def _print_lines(lines: Iterable[str]) -> None:
+def _print_first(lines: Iterable[str]) -> None:
     lines = list(lines)
     for line in lines[:_LINES]:
         print(line)
@@ -249,7 +255,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     release, instead = report.library.get("cann"), simulated.library["cann"]
     if release and release != instead:
         print(f"the simulator does not know release {release}: it answers as {instead}")
-    _print_lines(lines)
+    for line in lines:
+        print(line)
     print(f"{len(lines)} differences to the simulator" if lines else "no difference to the simulator")
     if arguments.profile:
         _write_profile(arguments, report, simulated)
@@ -262,7 +269,8 @@ def _write_profile(arguments: argparse.Namespace, report: Report, simulated: Rep
     others = read(arguments.compare) if is_report else {}
     profile, refusals = card_profile.accepted(card_profile.made_of(report, simulated), others)
     write_json(arguments.profile, others | {"profile": profile})
-    _print_lines(f"not in the profile: {text}" for text in refusals)
+    for text in refusals:
+        print(f"not in the profile: {text}")
     without = card_profile.codes(report, simulated)[1]
     if without:
         print(f"no rule of a profile gives the answers of {', '.join(without)}")

@@ -33,6 +33,7 @@ class Plan:
 
     devices: tuple[int, ...]
     allow_reset: bool = False
+    allow_garbage: bool = False
     seconds: float = 60.0
     chosen: frozenset[str] = frozenset(SECTIONS)
     smoke: bool = False
@@ -113,6 +114,8 @@ def hindrance(group: Group, plan: Plan, report: Report) -> str | None:
         return group.disturbs
     if not simulated and not plan.allow_reset and any(call.name == "aclrtResetDeviceForce" for call in group.calls):
         return "resets the device: --allow-reset"
+    if not simulated and not plan.allow_garbage and group.garbage:
+        return "plays handles that never were any, which crashes the process: --allow-garbage"
     return None
 
 

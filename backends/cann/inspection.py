@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import IO
 
 from ascend_rt.backends.cann import probe
-from ascend_rt.backends.cann.places import Candidate
+from ascend_rt.backends.cann.places import NAMED, Candidate
 
 _DEFAULT_SECONDS = 30.0
+_NOT_FOUND = "not where the dynamic loader looks; give its directory too, or add that to LD_LIBRARY_PATH"
 _STUB_DIRECTORIES = ("devlib", "stub", "stubs")
 
 # e_machine of the ELF header.
@@ -59,6 +60,8 @@ def examine(candidate: Candidate) -> tuple[Candidate, Attempt]:
     if verdict == probe.USABLE and faults:
         verdict += "".join(f"; left out {path}: {fault}" for path, fault in faults.items())
     path = (used or candidate.paths)[0]
+    if verdict == probe.ABSENT and candidate.source == NAMED:
+        verdict = _NOT_FOUND
     return Candidate(used, candidate.source), Attempt(path, candidate.source, _outcome(path, verdict), verdict)
 
 
@@ -66,7 +69,7 @@ def _outcome(path: str, verdict: str) -> str:
     if verdict == probe.SIMULATOR:
         return "simulator"
     if verdict == probe.ABSENT and not os.path.dirname(path):
-        return "absent"  # for the dynamic loader; a path, in contrast, was configured and should exist
+        return "absent"  # for the dynamic loader; what was configured, a path or a name, should exist
     return "usable" if verdict.startswith(probe.USABLE) else "refused"
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 # taken from the first that has it.
 NAMES = ("libacl_rt.so", "libascendcl.so")
 
+NAMED = "ASCEND_RT_LIBRARY"  # the variable that names a library
 _HOME_VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 _ROOTS = ("/usr/local/Ascend", "~/Ascend", "/opt/Ascend")
 _KNOWN = "a known directory"
@@ -48,8 +49,8 @@ class Gap:
 
 def candidates() -> Iterator[Candidate | Gap]:
     """Yield every place in the order of preference; one that is named explicitly is the only one."""
-    if explicit := os.environ.get("ASCEND_RT_LIBRARY"):
-        yield Candidate(with_sibling(explicit), "ASCEND_RT_LIBRARY")
+    if explicit := os.environ.get(NAMED):
+        yield Candidate(with_sibling(explicit), NAMED)
         return
     for variable in _HOME_VARIABLES:
         if home := os.environ.get(variable):

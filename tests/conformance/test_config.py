@@ -60,14 +60,18 @@ def test_options_of_a_context(option: int, device: Any, lib: Any, ffi: Any) -> N
     for context in contexts:
         assert lib.aclrtCreateContext(context, 0) == 0
     assert lib.aclrtSetSysParamOpt(option, 1) == 0
-    # What the process has is no fallback, and what another context has is its own.
+    # What the process has is no fallback, and what another context has is its own; but a context sets the process too.
     assert lib.aclrtSetCurrentContext(contexts[0][0]) == 0
     assert get(lib, ffi, "aclrtCtxGetSysParamOpt", option) == (NOT_SET, -7)
     for value in range(LARGEST[option] + 1):
         assert lib.aclrtCtxSetSysParamOpt(option, value) == 0
         assert get(lib, ffi, "aclrtCtxGetSysParamOpt", option) == (0, value)
+        assert get(lib, ffi, "aclrtGetSysParamOpt", option) == (0, value)
     for value in (-1, LARGEST[option] + 1):
         assert lib.aclrtCtxSetSysParamOpt(option, value) == RT_PARAM
+        assert get(lib, ffi, "aclrtGetSysParamOpt", option) == (0, LARGEST[option])
+    assert lib.aclrtSetSysParamOpt(option, 1) == 0  # leaves the context as it is
+    assert get(lib, ffi, "aclrtCtxGetSysParamOpt", option) == (0, LARGEST[option])
     assert lib.aclrtSetCurrentContext(contexts[1][0]) == 0
     assert get(lib, ffi, "aclrtCtxGetSysParamOpt", option) == (NOT_SET, -7)
     assert get(lib, ffi, "aclrtGetSysParamOpt", option) == (0, 1)

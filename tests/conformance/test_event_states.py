@@ -105,6 +105,20 @@ def test_an_aborted_record(child: Any, product: str, what: str, expected: list[A
     assert child(ABORTS, what, ASCEND_RT_SIM_PRODUCT=product) == [0, *expected]
 
 
+# --- queries ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.simulator("the runtime learns of it when it looks at the stream for other reasons, too")
+def test_a_query_that_lags_comes_to_an_end(lib, ffi, stream, events) -> None:
+    """CAPTURE_STREAM_PROGRESS alone: only the first query of a complete record says that it is not ready."""
+    event = events.make(0x2, is_new=False)
+    for _ in range(2):
+        assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK
+        stream.synchronize()
+        answers = [events.ask("aclrtQueryEvent", event) for _ in range(3)]
+        assert answers == [(OK, 1), (OK, 0), (OK, 0)]
+
+
 # --- hardware ids ----------------------------------------------------------------------------------------------------
 
 

@@ -51,7 +51,7 @@ REFUSED = [
     ('{"defaultDevice":{"default_device":"01"}}', FAILURE),
     ('{"defaultDevice":{"default_device":"-1"}}', FAILURE),
     ('{"defaultDevice":{"default_device":"99"}}', INVALID_DEVICE),
-    ('{"defaultDevice":{"default_device":"99999999999999999999"}}', INVALID_DEVICE),
+    ('{"defaultDevice":{"default_device":"4294967200"}}', INVALID_DEVICE),
     ('{"StackSize":{"aicore_stack_size":"65536"}}', FAILURE),
     ('{"StackSize":{"simt_stack_size":null}}', FAILURE),
     ('{"simd_printf_fifo_size_per_core":"2048"}', FAILURE),
@@ -75,6 +75,7 @@ ACCEPTED = [
     "{}",
     "[]",
     " 17 ",
+    '{"defaultDevice":{"default_device":"4294967297"}}',
     objects(10),
     '{"a":' + nested("[", "]", 10) + "}",
     '{"unknown":["\\u00e9\\ud83d\\ude00\\n", -1.5e+3, true, false, null]}',
@@ -124,23 +125,56 @@ def test_accepted_configurations(text: str, child: Any, config: Any) -> None:
     assert child(script, config(text)) == [0, None, 0]
 
 
-def test_callbacks_neither_initialise_nor_finalise(child: Any) -> None:
-    script = """
-        left = ffi.new("uint64_t *")
-        def nested():
-            return lib.aclInit(ffi.NULL), lib.aclFinalize(), lib.aclFinalizeReference(left)
+NESTED = """
+    left = ffi.new("uint64_t *")
+    calls = []
 
-        codes = []
-        on_init = ffi.callback("aclInitCallbackFunc", lambda *_: codes.append(nested()) or 0)
-        on_end = ffi.callback("aclFinalizeCallbackFunc", lambda *_: codes.append(nested()) or 0)
-        registered = [
-            lib.aclInitCallbackRegister(lib.ACL_REG_TYPE_OTHER, on_init, ffi.NULL),
-            lib.aclFinalizeCallbackRegister(lib.ACL_REG_TYPE_OTHER, on_end, ffi.NULL),
-        ]
-        told([registered, lib.aclInit(ffi.NULL), lib.aclFinalizeReference(left), left[0], codes])
+    def nest(where, depth, *functions):
+        calls.append(where)
+        if calls.count(where) <= depth:  # limits the recursion
+            calls.append([function() for function in functions])
+        return 0
+
+    init = lambda: lib.aclInit(ffi.NULL)
+    drop = lambda: lib.aclFinalizeReference(left)
+    def register(on_init, on_end):
+        keep = ffi.callback("aclInitCallbackFunc", on_init), ffi.callback("aclFinalizeCallbackFunc", on_end)
+        assert lib.aclInitCallbackRegister(lib.ACL_REG_TYPE_OTHER, keep[0], ffi.NULL) == 0
+        assert lib.aclFinalizeCallbackRegister(lib.ACL_REG_TYPE_OTHER, keep[1], ffi.NULL) == 0
+        return keep
+"""
+
+
+def test_callbacks_may_initialise_and_finalise(child: Any) -> None:
+    script = (
+        NESTED
+        + """
+    keep = register(lambda *_: nest("init", 1, init, lib.aclFinalize, drop),
+                    lambda *_: nest("end", 2, init, lib.aclFinalize, drop))
+    told([lib.aclInit(ffi.NULL), lib.aclInit(ffi.NULL), calls[:], drop(), drop(), left[0], init()])
     """
-    refused = [REPEAT_INIT, REPEAT_FINALIZE, REPEAT_FINALIZE]
-    assert child(script) == [[0, 0], 0, 0, 0, [refused, refused]]
+    )
+    first, second, inside, *ends = child(script)
+    assert (first, second) == (0, REPEAT_INIT)
+    # The inner aclInit runs the callback again; the inner aclFinalize finds that state finalised from within, too.
+    repeated = [REPEAT_INIT, 0, REPEAT_FINALIZE]
+    assert inside == ["init", "init", "end", "end", "end", repeated, repeated, [0, 0, REPEAT_FINALIZE]]
+    assert ends == [0, 0, 0, 0]
+
+
+@pytest.mark.simulator("the official library overflows its stack")
+def test_callbacks_that_initialise_without_end(child: Any) -> None:
+    script = (
+        NESTED
+        + """
+    keep = register(lambda *_: nest("init", 1000, init, lib.aclFinalize, init),
+                    lambda *_: nest("end", 1000, init, drop))
+    outcome = [lib.aclInit(ffi.NULL), calls.count("init"), calls.count("end"), calls[-1]]
+    told([*outcome, lib.aclFinalizeReference(left), left[0]])
+    """
+    )
+    # The innermost is refused, and then all but the outermost: two calls in each callback would never come to an end.
+    assert child(script) == [0, 32, 0, [0, INTERNAL, REPEAT_INIT], 0, 0]
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
@@ -176,6 +210,32 @@ def test_the_first_configuration_stays(child: Any, config: Any) -> None:
     """
     paths = config("{}"), config("{}", "same.json"), config("[]", "other.json")
     assert child(script, *paths) == [0, REPEAT_INIT, 0, INVALID_PARAM, INVALID_PARAM, INVALID_PARAM, 0, 0]
+
+
+@pytest.mark.simulator("the official library ends the process where it refuses NULL")
+def test_a_refused_configuration_is_told_with_the_first_one(child: Any, config: Any) -> None:
+    script = """
+        path = sys.argv[1].encode()
+        assert [lib.aclInit(path), lib.aclFinalize(), lib.aclInit(b"")] == [0, 0, 100000]
+        texts = [text()]
+        assert lib.aclInit(ffi.NULL) == 100000
+        told([*texts, text()])
+    """
+    path = config("{}")
+    refused = f"aclInit: the configuration is not the one that the process was first initialised with: {path}"
+    of_null = "; the official library ends the process if the path is NULL here"
+    assert child(script, path) == [refused, refused + of_null]
+
+
+def test_the_first_configuration_may_be_none(child: Any, config: Any) -> None:
+    script = """
+        codes = [lib.aclInit(ffi.NULL), lib.aclFinalize(), lib.aclInit(sys.argv[1].encode())]
+        refusal = text()
+        told([*codes, lib.aclInit(b""), refusal])
+    """
+    *codes, refusal = child(script, config("{}"))
+    assert codes == [0, 0, INVALID_PARAM, 0]
+    assert refusal is None or refusal.endswith("first initialised with: none")
 
 
 REFERENCES = [
@@ -224,6 +284,14 @@ def test_default_device(child: Any, config: Any) -> None:
     path = config('{"defaultDevice":{"default_device":"1"}}')
     none, second, first = [107002, -1], [0, 1], [0, 0]
     assert child(script, path) == [none, 0, second, second, 0, 0, first, second, 0, first, none]
+
+
+@pytest.mark.parametrize("number", ["4294967295", "99999999999999999999"])
+def test_a_default_device_that_is_none(number: str, child: Any, config: Any) -> None:
+    """The runtime takes the low 32 bits of the saturated number, and -1 for no default device."""
+    script = 'told([lib.aclInit(sys.argv[1].encode()), text(), lib.aclrtGetDevice(ffi.new("int32_t *"))])'
+    path = config(f'{{"defaultDevice":{{"default_device":"{number}"}}}}')
+    assert child(script, path) == [0, None, 107002]
 
 
 @pytest.mark.parametrize(("mode", "from_other"), [("0", None), ("1", "aclrtGetDevice: deviceId is NULL")])

@@ -13,9 +13,10 @@ from ascend_rt import supports
 from ascend_rt.verify.cases import groups
 
 RECORDED = [
-    pytest.param(group, id=group.name, marks=[pytest.mark.simulator("holds the device")] * group.needs_simulator())
+    pytest.param(group, id=group.name, marks=[pytest.mark.simulator(reason)] if reason else [])
     for group in groups().values()
     if group.section == "recordings"
+    for reason in ["holds the device" if group.needs_simulator() else "follows garbage" if group.garbage else ""]
 ]
 
 

@@ -57,6 +57,33 @@ def test_the_device_waits_for_all_streams_of_the_context(device: Device, stream:
     assert other.is_done
 
 
+def test_the_device_does_not_wait_for_a_stream_that_another_thread_destroys(child: Any) -> None:
+    script = """
+        assert lib.aclrtSetDevice(0) == 0
+        context, stream, gate = ffi.new("aclrtContext *"), ffi.new("aclrtStream *"), ffi.new("aclrtEvent *")
+        assert lib.aclrtGetCurrentContext(context) == lib.aclrtCreateStream(stream) == 0
+        assert lib.aclrtCreateEventWithFlag(gate, lib.ACL_EVENT_SYNC) == 0
+        assert lib.aclrtStreamWaitEvent(stream[0], gate[0]) == 0
+        codes = []
+
+        def destroy():
+            assert lib.aclrtSetCurrentContext(context[0]) == 0
+            codes.append(lib.aclrtDestroyStream(stream[0]))
+
+        thread = threading.Thread(target=destroy)
+        thread.start()
+        status = ffi.new("aclrtStreamStatus *")
+        while lib.aclrtStreamQuery(stream[0], status) == 0:
+            pass  # waits until its handle is gone
+        codes += [lib.aclrtSynchronizeDeviceWithTimeout(60_000), lib.aclrtSynchronizeDevice()]
+        assert thread.is_alive()
+        codes.append(lib.aclrtRecordEvent(gate[0], ffi.NULL))
+        thread.join()
+        told([*codes, lib.aclrtSynchronizeDevice()])
+    """
+    assert child(script) == [0] * 5
+
+
 def test_priorities_are_clamped(device: Device) -> None:
     with Stream(priority=3) as stream:
         assert stream.priority == 3
@@ -109,7 +136,8 @@ def test_a_closed_stream_says_so(device: Device) -> None:
     stream.close()
     stream.close()
     assert "closed" in repr(stream)
-    for use in (stream.record, stream.synchronize, lambda: stream.is_done, lambda: stream.launch_host_func(print)):
+    uses = (stream.record, stream.synchronize, stream.check, stream.abort, lambda: stream.is_done)
+    for use in (*uses, lambda: stream.launch_host_func(print)):
         with pytest.raises(ClosedError, match="this stream is closed"):
             use()
 

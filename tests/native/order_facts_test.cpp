@@ -257,6 +257,28 @@ void a_query_of_an_event_that_is_not_complete_is_told() {
     it.synchronize();
 }
 
+// The first aclrtQueryEvent of a complete record answers "not ready" if CAPTURE_STREAM_PROGRESS is the only flag.
+void a_query_that_lags_is_told_as_it_is_answered() {
+    Bench it;
+    aclrtEvent event = nullptr;
+    CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_CAPTURE_STREAM_PROGRESS));
+    aclrtEventStatus status{};
+    for (std::size_t round = 1; round <= 2; ++round) {  // a new record is news again
+        const Name record = it.task([&] { return aclrtRecordEvent(event, it.a); });
+        it.synchronize();
+        const int learned = it.facts.learned[HostSync::Queried];
+        CHECK_OK(aclrtQueryEvent(event, &status));
+        CHECK(status == ACL_EVENT_STATUS_NOT_READY);
+        CHECK(it.facts.learned[HostSync::Queried] == learned);
+        CHECK(it.facts.polled.size() == round && it.facts.polled.back() == record);
+        CHECK_OK(aclrtQueryEvent(event, &status));
+        CHECK(status == ACL_EVENT_STATUS_COMPLETE);
+        CHECK(it.facts.learned[HostSync::Queried] == learned + 1);
+        CHECK(it.facts.polled.size() == round);
+    }
+    CHECK_OK(aclrtDestroyEvent(event));
+}
+
 void a_wait_that_the_product_ignores_is_told() {
     CHECK_OK(aclrtSetDevice(1));
     const aclrtStream foreign = new_stream();
@@ -502,6 +524,7 @@ int main() {
              a_value_orders_by_the_write_that_satisfied_the_wait,
              the_call_of_a_wait_says_what_it_is_bound_to,
              a_query_of_an_event_that_is_not_complete_is_told,
+             a_query_that_lags_is_told_as_it_is_answered,
              a_wait_for_room_is_no_synchronization,
              parts_of_a_batch_are_one_batch,
              a_kernel_accesses_what_is_declared,

@@ -15,6 +15,7 @@ import textwrap
 import threading
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -366,6 +367,48 @@ def test_we_finalize_only_what_we_initialised() -> None:
         """
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "0 0\n", "")
+
+
+def test_without_a_free_descriptor_a_failure_is_told_and_all_is_given_back() -> None:
+    ended = run_script(
+        """
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        assert not {"ascend_rt._error_table", "ascend_rt._functions"} & set(sys.modules)  # what failures and exits need
+        with contextlib.suppress(OSError):
+            while True:
+                os.dup(0)
+        try:
+            Device(99).set_current()
+        except rt.InvalidArgument as error:
+            print(error)
+        """,
+        ASCEND_RT_SIM_CARDS="separate",
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == "aclrtSetDevice: [107001 aclError 107001] device 99 does not exist; there are 8\n"
+
+
+def test_a_configuration_before_us_is_the_only_one(child: Any, tmp_path: Path) -> None:
+    path = tmp_path / "acl.json"
+    path.write_text("{}", encoding="utf-8")
+    script = """
+        import pickle
+        codes = [lib.aclInit(sys.argv[1].encode()), lib.aclFinalize()]
+        from ascend_rt import Device, errors
+        try:
+            Device(0).set_current()
+        except errors.AclError as error:
+            refusal = pickle.loads(pickle.dumps(error))
+        codes.append(lib.aclInit(sys.argv[1].encode()))
+        Device(0).set_current()
+        told([codes, refusal.code, refusal.function, refusal.message, refusal.hint])
+    """
+    codes, code, function, message, hint = child(script, path)
+    assert (codes, code, function) == ([0, 0, 0], 100000, "aclInit")
+    assert message.startswith("other code has initialised the runtime with a configuration and finalised it")
+    assert "NULL" not in message  # the official library ends the process there
+    assert "leave out aclFinalize" in hint
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")

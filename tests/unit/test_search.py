@@ -172,6 +172,12 @@ def test_a_library_that_is_named_is_refused_by_name(run, toolkits, name: str) ->
     assert LOOKALIKES[name].fault in text
 
 
+@pytest.mark.parametrize("backend", ["auto", "cann"])
+def test_a_name_that_the_loader_does_not_find_is_refused(run, backend: str) -> None:
+    text = refusal(run("-c", SHOW, ASCEND_RT_BACKEND=backend, ASCEND_RT_LIBRARY="libascendcl.so.99"))
+    assert "libascendcl.so.99 (ASCEND_RT_LIBRARY): not where the dynamic loader looks; give its directory" in text
+
+
 def test_a_missing_driver_is_called_that(run, build, tmp_path: Path) -> None:
     driver = build(tmp_path / "libascend_hal.so", "-Wl,-soname,libascend_hal.so", source="int hal;")
     library = build(tmp_path / "lib64" / "libascendcl.so", "-Wl,--no-as-needed", str(driver))

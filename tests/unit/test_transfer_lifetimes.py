@@ -25,6 +25,7 @@ from ascend_rt import (
     sim,
 )
 from ascend_rt.errors import ClosedError, InvalidArgument, ResourceExhausted
+from ascend_rt.pinned_memory import _free_host
 from ascend_rt.testing import Latch
 
 
@@ -61,6 +62,34 @@ def test_both_sides_live_until_the_copy_is_done(submit: Submit, stream: Stream) 
     stream.synchronize()
     gc.collect()
     assert all(reference() is None for reference in references)
+
+
+@pytest.mark.parametrize("submit", SUBMISSIONS.values(), ids=SUBMISSIONS.keys())
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_pinned_buffer_that_gets_other_memory_keeps_what_copies_use(
+    submit: Submit, times: int, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[object] = []
+
+    def free(pointer: object) -> None:
+        freed.append(pointer)
+        _free_host(pointer)
+
+    monkeypatch.setattr("ascend_rt.pinned_memory._free_host", free)
+    memory, pinned = Buffer(64), PinnedBuffer.from_array(pattern(64))
+    reference = weakref.ref(pinned)
+    with Latch(stream):
+        submit(memory, pinned, stream)
+        for _ in range(times):
+            pinned.__setstate__((1, (4,), pinned.dtype, False, b"here"))
+        assert pinned.tobytes() == b"here"
+        del pinned
+        gc.collect()
+        assert freed == []
+    stream.synchronize()
+    gc.collect()
+    assert reference() is None
+    assert len(freed) == 1
 
 
 def test_closing_a_pinned_buffer_does_not_end_a_copy_from_it(stream: Stream) -> None:

@@ -122,6 +122,31 @@ def test_modules_of_the_working_directory_do_not_matter(tmp_path: Path) -> None:
     assert subprocess.run(command, cwd=tmp_path, timeout=300, check=False).returncode == 0
 
 
+def test_a_comparison_shows_all_differences(verify: Verify, report: Any, tmp_path: Path) -> None:
+    name = "gC21_args_many"
+    verify("--only", name)
+    content = report()
+    for answer in content["groups"][name]["answers"]:
+        answer[0] = 4711
+    (tmp_path / "changed.json").write_text(json.dumps(content), encoding="utf-8")
+    lines = verify("--compare", "changed.json").stdout.splitlines()
+    number = sum("the card answers 4711" in line for line in lines)
+    assert number > 100
+    assert lines[-1] == f"{number} differences to the simulator"
+
+
+def test_the_groups_with_garbage_are_marked() -> None:
+    """Where the real runtime follows garbage there is no answer that a card could be compared with."""
+    never = 0x1234567800
+    unanswered = [
+        group.name
+        for group in groups().values()
+        if any(never in call.arguments and call.code is None for call in group.calls)
+    ]
+    assert unanswered == [group.name for group in groups().values() if group.garbage]
+    assert len(unanswered) == 13
+
+
 # --- where a report goes ---------------------------------------------------------------------------------------------
 
 
@@ -327,6 +352,19 @@ class TestDefects:
     def test_a_reset_that_is_allowed(self, on: Verify, report: Any) -> None:
         assert on("--allow-reset").returncode == 0
         assert report()["groups"]["g10_device"]["state"] == "done"
+
+    @pytest.mark.parametrize("options", [(), ("--allow-garbage",)])
+    def test_garbage_is_played_only_if_it_is_asked_for(
+        self, on: Verify, verify: Verify, report: Any, options: tuple[str, ...]
+    ) -> None:
+        name, follows = "g31_stream_badhandle_sync", {"aclrtSynchronizeStream(void *)": "return raise(SIGSEGV);"}
+        ended = on("--only", name, *options, **follows)
+        played = report()["groups"][name]
+        assert played["state"] == ("crashed" if options else "skipped")
+        assert ended.returncode == (1 if options else 0)
+        left_out = "1 group: plays handles that never were any, which crashes the process: --allow-garbage"
+        assert (left_out in ended.stdout) == (not options)
+        assert verify("--compare", "ascend_rt-report.json").returncode == (1 if options else 0)
 
     def test_another_code(self, on: Verify, verify: Verify) -> None:
         ended = on(aclInit="return 507008;")

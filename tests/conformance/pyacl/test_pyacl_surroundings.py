@@ -47,3 +47,14 @@ except interpreters.RunFailedError as error:
     if sys.version_info >= (3, 12):
         pytest.skip("the interface to interpreters is another one")
     assert "ascend_rt.pyacl works in the main interpreter only" in run("-c", program)
+
+
+def test_a_configuration_that_is_left_out_is_not_null(tmp_path: Path) -> None:
+    """After another configuration the official library refuses, but ends the process if the path is NULL."""
+    (tmp_path / "acl.json").write_text("{}", encoding="utf-8")
+    program = """
+import sys, ascend_rt.pyacl as acl
+codes = acl.init(sys.argv[1]), acl.finalize(), acl.init()
+print(*codes, "NULL" in (acl.get_recent_err_msg() or ""), acl.init(sys.argv[1]))
+"""
+    assert run("-c", program, tmp_path / "acl.json") == "0 0 100000 False 0\n"

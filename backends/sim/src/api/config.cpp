@@ -84,6 +84,7 @@ aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
     return entry(Function::aclrtCtxSetSysParamOpt, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const std::size_t option = require_option(opt, kContextOptions);
         require_context(sim).options[option] = require_option_value(option, value);
+        g_options[option] = value;  // device_context_init_errors.md section 4
     });
 }
 

@@ -449,12 +449,15 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
     return event_completion_entry(Function::aclrtQueryEvent, named, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
-        const Event &found = require_uncaptured(require_event(sim, named));
+        Event &found = require_uncaptured(require_event(sim, named));
         if (found.mode == Event::Mode::New || found.is_external()) {
             refuse_kind("an Ex or external");
         }
         require_healthy_record(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
+        if (found.is_complete()) {
+            found.see_complete();  // the next query says so: a program that polls comes to an end
+        }
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
         if (sim.core.hears_of_queries() && found.was_recorded()) {
             tell_queried(sim, found, complete);

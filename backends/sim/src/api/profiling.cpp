@@ -103,9 +103,6 @@ std::string absolute(const std::string &path) {
 }
 
 void require_startable(Simulator &sim, const ProfileConfig &config) REQUIRES(engine_lock) {
-    if (config.data_types == 0) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "the configuration names nothing to collect");
-    }
     if ((config.data_types & ~kDataTypes) != 0) {
         fail_unremembered(ACL_ERROR_PROF_MODULES_UNSUPPORTED, "nothing is known of the data types %#llx",
                           static_cast<unsigned long long>(config.data_types & ~kDataTypes));

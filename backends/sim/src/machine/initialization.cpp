@@ -20,6 +20,7 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::size_t kLongestConfiguration = 10 << 20;
 constexpr std::size_t kDeepestNesting = 10;
+constexpr std::int32_t kNoDefaultDevice = -1;
 
 struct LimitKey {
     const char *key;
@@ -157,9 +158,13 @@ void apply_default_device(Machine &machine, const Json &configuration) {
     if (id->type != Json::Type::String || !is_whole_number(id->text)) {
         fail_unremembered(ACL_ERROR_FAILURE, "defaultDevice.default_device is not a string with a device id");
     }
-    const Lock lock = machine.core.acquire();
-    const long long number = std::strtoll(id->text.c_str(), nullptr, 10);  // saturates
-    machine.set_default_device(&require_device(machine, number));
+    // The runtime keeps the low 32 bits of the saturated number, and -1 means that there is no default device (section
+    // 3). So 2^32 is device 0, and a number of twenty digits is accepted without effect.
+    const auto number = static_cast<std::int32_t>(std::strtoll(id->text.c_str(), nullptr, 10));
+    if (number != kNoDefaultDevice) {
+        const Lock lock = machine.core.acquire();
+        machine.set_default_device(&require_device(machine, number));
+    }
 }
 
 template <class Callback>
@@ -187,15 +192,27 @@ void remove_from(List &list, aclRegisterCallbackType type, Function function) {
 
 }  // namespace
 
-// Prevents callbacks of the same thread from initialising or finalising during its lifetime.
+// Counts the changes that callbacks of a change make inside it. A callback that makes one every time would overflow
+// the stack, as it does in the official library.
 class Initialization::Change {
   public:
-    explicit Change(Initialization &whole) : whole_(whole) { whole_.is_changing_ = true; }
-    ~Change() { whole_.is_changing_ = false; }
+    explicit Change(Initialization &whole) : whole_(whole) {
+        whole_.is_endless_ = whole_.is_endless_ || whole_.changes_ == kDeepestChange;
+        if (whole_.is_endless_) {  // stops the outer callbacks too: their calls could double at each level
+            fail_unremembered(ACL_ERROR_INTERNAL_ERROR,
+                              "a callback of aclInit or aclFinalize initialises or finalises without end");
+        }
+        ++whole_.changes_;
+    }
+    ~Change() {
+        --whole_.changes_;
+        whole_.is_endless_ = whole_.is_endless_ && whole_.changes_ > 0;
+    }
     Change(const Change &) = delete;
     Change &operator=(const Change &) = delete;
 
   private:
+    static constexpr unsigned kDeepestChange = 32;
     Initialization &whole_;
 };
 
@@ -206,38 +223,46 @@ void Initialization::end_default_device() {
 
 void Initialization::initialize(const char *path) {
     const Guard guard(mutex_);
-    if (is_changing_) {
-        fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "a callback of aclInit or aclFinalize cannot initialise");
-    }
     if (references_ > 0) {
         ++references_;
         fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");
     }
     const bool is_given = path != nullptr && *path != '\0';
-    text_ = is_given ? read_configuration(path) : std::string();
-    if (first_text_ && *first_text_ != text_) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM,
-                          "the configuration is not the one that the process was first initialised with");
-    }
+    const std::string text = is_given ? read_configuration(path) : std::string();
+    text_ = text;
+    require_first_configuration(path);
+    const Change change(*this);
     try {
-        const Change change(*this);
-        apply(parse_configuration(path, text_), is_given);
+        apply(parse_configuration(path, text), text, is_given);
     } catch (...) {
         end_default_device();
         throw;
     }
     references_ = 1;
     is_finalized_ = false;
-    first_text_ = text_;
+    if (!first_text_) {
+        first_text_ = text;
+        first_path_ = is_given ? path : "";
+    }
 }
 
-void Initialization::apply(const Json &configuration, bool is_given) {
+void Initialization::require_first_configuration(const char *path) const {
+    if (!first_text_ || *first_text_ == text_) {
+        return;
+    }
+    const std::string first = first_path_.empty() ? "none" : first_path_;
+    fail_unremembered(
+        ACL_ERROR_INVALID_PARAM, "the configuration is not the one that the process was first initialised with: %s%s",
+        first.c_str(), path == nullptr ? "; the official library ends the process if the path is NULL here" : "");
+}
+
+void Initialization::apply(const Json &configuration, const std::string &text, bool is_given) {
     const Json *mode = configuration.find("err_msg_mode");
     share_recent_texts(mode != nullptr && read_switch(*mode, "err_msg_mode"));
-    notify_init(ACL_REG_TYPE_ACL_MODEL);
+    notify_init(ACL_REG_TYPE_ACL_MODEL, text);
     if (is_given) {
         check_section(configuration, kDump);
-        notify_init(ACL_REG_TYPE_ACL_OP_EXECUTOR);
+        notify_init(ACL_REG_TYPE_ACL_OP_EXECUTOR, text);
         check_operator_cache(configuration);
         apply_stack_sizes(machine_, configuration);
         apply_default_device(machine_, configuration);
@@ -245,13 +270,12 @@ void Initialization::apply(const Json &configuration, bool is_given) {
         check_event_mode(configuration);
         check_section(configuration, kProfiler);
     }
-    notify_init(ACL_REG_TYPE_ACL_DVPP);
-    notify_init(ACL_REG_TYPE_OTHER);
+    notify_init(ACL_REG_TYPE_ACL_DVPP, text);
+    notify_init(ACL_REG_TYPE_OTHER, text);
 }
 
 void Initialization::finalize() {
     const Guard guard(mutex_);
-    require_no_change();
     if (is_finalized_) {
         fail_unremembered(ACL_ERROR_REPEAT_FINALIZE, "already finalised");
     }
@@ -260,7 +284,6 @@ void Initialization::finalize() {
 
 void Initialization::drop_reference(std::uint64_t *left) {
     const Guard guard(mutex_);
-    require_no_change();
     const bool is_repeat = references_ == 0;
     aclError failed = ACL_SUCCESS;
     if (references_ > 1) {
@@ -295,15 +318,9 @@ void Initialization::tear_down() {
     references_ = 0;
 }
 
-void Initialization::require_no_change() const {
-    if (is_changing_) {
-        fail_unremembered(ACL_ERROR_REPEAT_FINALIZE, "a callback of aclInit or aclFinalize cannot finalise");
-    }
-}
-
-void Initialization::notify_init(aclRegisterCallbackType type) {
+void Initialization::notify_init(aclRegisterCallbackType type, const std::string &text) {
     for (const auto &entry : init_callbacks_.of(type)) {
-        require_success(type, [&] { return entry.function(text_.c_str(), text_.size(), entry.argument); });
+        require_success(type, [&] { return entry.function(text.c_str(), text.size(), entry.argument); });
     }
 }
 

@@ -57,7 +57,7 @@ class Callbacks {
 };
 
 // Initialisation state of the process. Its mutex is acquired before the engine lock. Callbacks run under the mutex
-// alone, so they may call any function, but a nested initialisation or finalisation is refused.
+// alone, so they may call any function, and also initialise and finalise.
 class Initialization {
   public:
     explicit Initialization(Machine &machine) : machine_(machine) {}
@@ -73,20 +73,22 @@ class Initialization {
 
   private:
     class Change;
-    void apply(const Json &configuration, bool is_given);
+    void require_first_configuration(const char *path) const;
+    void apply(const Json &configuration, const std::string &text, bool is_given);
     void tear_down();
     void end_default_device();
-    void require_no_change() const;
-    void notify_init(aclRegisterCallbackType type);
+    void notify_init(aclRegisterCallbackType type, const std::string &text);
     void notify_finalize(aclRegisterCallbackType type);
 
     Machine &machine_;
     std::recursive_mutex mutex_;
     std::uint64_t references_ = 0;
-    bool is_changing_ = false;               // set while apply() or tear_down() runs and calls back
+    bool is_endless_ = false;                // callbacks nested too many changes: no more until the outermost ends
+    unsigned changes_ = 0;                   // apply() and tear_down() in progress: callbacks nest them
     bool is_finalized_ = false;              // one aclFinalize succeeds before any aclInit (section 3 [obs])
-    std::string text_;                       // configuration that callbacks receive
+    std::string text_;                       // newest configuration, for callbacks that are registered later
     std::optional<std::string> first_text_;  // text of the first successful aclInit; later ones must match
+    std::string first_path_;                 // path of that text; "" without a configuration
     Callbacks<aclInitCallbackFunc> init_callbacks_;
     Callbacks<aclFinalizeCallbackFunc> finalize_callbacks_;
 };

@@ -69,6 +69,12 @@ bool is_synchronized_with_device(const Stream &stream) {
     return (stream.flags & (ACL_STREAM_DEVICE_USE_ONLY | ACL_STREAM_PERSISTENT | cpu)) == 0;
 }
 
+// Returns true while another thread destroys the stream and waits for its tasks. The stream has left its context then,
+// and no synchronization of the device waits for it (events_streams_sync.md section 4 [obs]).
+bool has_lost_its_handle(const Stream &stream) REQUIRES(engine_lock) {
+    return stream.destroyer != std::thread::id() && stream.kind() == Kind::Count;
+}
+
 // Clears the failures of these streams and throws the first.
 void raise_first_failure(Context &context, const std::vector<Ref<ContextStream>> &streams) REQUIRES(engine_lock) {
     aclError first = ACL_SUCCESS;
@@ -212,7 +218,7 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
     const auto keep = Ref<Context>(context);    // other threads may destroy it during the waits
     std::vector<Ref<ContextStream>> unsettled;  // other threads may create and destroy streams
     for (const auto &stream : context.streams) {
-        if (!is_synchronized_with_device(*stream)) {
+        if (!is_synchronized_with_device(*stream) || has_lost_its_handle(*stream)) {
             continue;
         }
         // Keep the order of the streams: if a wait fails, the streams after it do not count as synchronized.

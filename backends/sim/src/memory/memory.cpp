@@ -64,6 +64,9 @@ void Memory::device_closed(Device &device) {
     symbols.forget_device(id);
     ipc_memory.forget_device(id);
     virtual_memory.drop(id);
+    if (!space_) {  // skips a reservation, which could fail: no memory of the device was ever used
+        return;
+    }
     tell_release(space().device(id).base(), space().device(id).capacity());
     space().free_all(id);
 }
