@@ -5,19 +5,28 @@
 #include "_aclrt_support.h"
 #include "_free_threading.h"
 
-enum state { NEW, OPEN, CLOSED };
+/* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. */
+enum state { NEW, OPEN, ENDED, CLOSED };
 
 typedef struct handle {
     PyObject ob_base;
     PyObject *weak_references;
     PyObject *view; /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
-    PyObject *home; /* set once */
+    PyObject *home; /* of ascend_rt._lifecycle.Home; set once */
     PyObject *hash; /* what it was when it was first asked for */
     void *pointer;  /* the same as the view */
     bool is_known;  /* whether the pointer is, of an open object */
     char is_owned;
     enum state state;
+    struct handle *next, **link; /* in the list of the era; link: what points to this, NULL: nothing */
 } handle;
+
+/* The time from the first of our references to a device to the last. Its end is that of the objects that live in it. */
+typedef struct era {
+    PyObject ob_base;
+    handle *first; /* of the objects that are open, or have ended with it */
+    bool is_over;
+} era;
 
 typedef struct event {
     handle handle;

@@ -27,7 +27,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ascend_rt import _failures, _in_flight, _log
+from ascend_rt import _failures, _handles, _in_flight, _log
 from ascend_rt._driver import (
     call,
     call_within,
@@ -54,17 +54,17 @@ _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
 _RESET_ALL = "aclrtResetDeviceForce"
 
 
-class Era:
+class Era(_handles.Era):
     """The time from the first of our references to a device to the last.
 
-    Its end frees everything that was created on the device in it, so objects of an ended era are not given back.
+    Its end frees everything that was created on the device in it, and a handle of it may crash the library. So the
+    objects of an ended era are neither used nor given back: they know their state, which :meth:`end` changes.
     """
 
-    __slots__ = ("device_id", "is_over", "references")
+    __slots__ = ("device_id", "references")
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
-        self.is_over = False
         self.references = {_RESET: 0, _DESTROY: 0}  # function that gives a reference back -> how many we have
 
 
@@ -80,15 +80,27 @@ HOST = Home(Era(-1))  # of objects that no reset of a device frees
 _lock = threading.RLock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
-_eras: dict[int, Era] = {}
 _deferred: deque[Stream | Context] = deque()
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
 explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
 """Those that were created and not discarded, by their handles."""
 
+homes: dict[int, Home] = {}
+"""What lives on each device, outside of explicit contexts, by its number: in its current era."""
+
+only_home: Home | None = None
+"""The only one of these: most programs use one device and need no further call. None: there are several, or none."""
+
 usual_home: Home | None = None
-"""What :func:`find_usual_home` has found; None whenever something changes."""
+"""What every new object lives in: the same, while there is no explicit context. None: it depends."""
+
+
+events: dict[int, Home] = {}
+"""Where events live whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
+
+A handle of an ended event stays in it: whoever has the number may still come with it.
+"""
 
 
 def initialize() -> None:
@@ -113,32 +125,28 @@ def initialize() -> None:
 
 def era_of(device_id: int) -> Era:
     """Return the current era of a device; the first call begins it, and our last reference ends it."""
-    era = _eras.get(device_id)
-    return _begin(Era(device_id)) if era is None else era
+    return home_of(device_id).era
 
 
-def _begin(era: Era) -> Era:
-    """Return the current era of a device, which is this one unless another thread was faster."""
-    global usual_home
+def home_of(device_id: int) -> Home:
+    """Return what lives on a device from now on, outside of explicit contexts."""
+    return homes.get(device_id) or _begin(Era(device_id))
+
+
+def _begin(era: Era) -> Home:
+    """Return what lives on a device from now on: in this era, unless another thread was faster."""
     with _lock:
-        usual_home = None
-        return _eras.setdefault(era.device_id, era)
+        current = homes.setdefault(era.device_id, Home(era))
+        _find_usual_home()
+        return current
 
 
-def find_usual_home() -> Home | None:
-    """Return what every new object lives in: most programs use one device and no explicit context; None: it depends."""
-    global usual_home
-    with _lock:
-        era = only_era()
-        if era is not None and not era.references[_DESTROY]:
-            usual_home = Home(era)
-    return usual_home
-
-
-def only_era() -> Era | None:
-    """Return the era of the device if only one has any: most programs use one device and need no further call."""
-    eras = list(_eras.values())  # one step, as a tuple is not
-    return eras[0] if len(eras) == 1 else None
+def _find_usual_home() -> None:
+    """Note what most programs need no further call to know, after a change."""
+    global only_home, usual_home
+    only_home = next(iter(homes.values())) if len(homes) == 1 else None
+    usual_home = only_home if only_home is not None and not only_home.era.references[_DESTROY] else None
+    _handles.note_homes(usual_home, only_home)
 
 
 def set_device(device_id: int) -> None:
@@ -153,8 +161,8 @@ def set_device(device_id: int) -> None:
 
 def references_to(device_id: int) -> int:
     """Return how often a device was set, and not reset since."""
-    era = _eras.get(device_id)
-    return 0 if era is None else era.references[_RESET]
+    home = homes.get(device_id)
+    return 0 if home is None else home.era.references[_RESET]
 
 
 def reset_device(device_id: int) -> None:
@@ -185,11 +193,10 @@ def destroy_context(device_id: int, handle: Any) -> None:
 
 
 def _count(device_id: int, undo: str) -> Era:
-    global usual_home
     with _lock:
-        usual_home = None
         era = era_of(device_id)
         era.references[undo] += 1
+        _find_usual_home()
     return era
 
 
@@ -201,7 +208,6 @@ def _release(
 
 
 def _release_now(device_id: int, undo: str, argument: Any, unless_last: bool, function: str | None) -> None:
-    global usual_home
     function = function or undo
     with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
         era = era_of(device_id)
@@ -210,16 +216,16 @@ def _release_now(device_id: int, undo: str, argument: Any, unless_last: bool, fu
         released = era.references[undo] if function == _RESET_ALL else 1
         era.references[undo] -= released
         is_last = max(era.references.values()) <= 0
-        usual_home = None
         if is_last:
-            era.is_over = True
-            del _eras[device_id]
+            era.end()  # before the call: none of its objects may be used while the device goes
+            del homes[device_id]
+        _find_usual_home()
     try:
         call(function, argument)
     except AclError:
         with _lock:
             era.references[undo] += released
-        _resume(era)
+            _resume(era)
         raise
     _log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
     if is_last and _is_set(device_id):  # by other code in the process
@@ -228,7 +234,8 @@ def _release_now(device_id: int, undo: str, argument: Any, unless_last: bool, fu
 
 def _resume(era: Era) -> None:
     # If another era has begun meanwhile, the addresses may have new owners: leak memory rather than free theirs.
-    era.is_over = _begin(era) is not era
+    if _begin(era).era is era:
+        era.resume()
 
 
 def _is_set(device_id: int) -> bool:
@@ -327,11 +334,11 @@ def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
 def _open_contexts() -> list[tuple[int, int]]:
     references = explicit_contexts.valuerefs()  # in one step: other threads may add some
     contexts = [(reference.key, reference()) for reference in references]
-    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and not it.is_closed]
+    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and it._is_open]
 
 
 def _open_devices() -> list[tuple[int, int]]:
-    eras = list(_eras.values())  # one step, because other threads may be about to count
+    eras = [home.era for home in list(homes.values())]  # one step: other threads may be about to count
     return [(era.device_id, era.references[_RESET]) for era in eras if era.references[_RESET] > 0]
 
 
