@@ -18,6 +18,7 @@ static PyObject *pointer_type; /* void * */
 static PyObject *closed_error; /* ascend_rt.errors.ClosedError */
 static PyObject *used;         /* a set: what is in flight and keeps anything */
 static PyObject *on_open;      /* called with each object that owns a handle; NULL: nothing */
+static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 static MUTEX(on_open_mutex);
 static MUTEX(eras_mutex); /* guards the lists of eras, and the states of all objects against the ends of eras */
 
@@ -58,8 +59,6 @@ static void leave(handle *self) {
     UNLOCK(eras_mutex);
 }
 
-static inline era *era_of(const handle *self) { return (era *)PyTuple_GetItem(self->home, 0); }
-
 /* With the mutex. */
 static void set_open(handle *self, const era *of) {
     const bool is_known = LOAD(self->view) == NULL;
@@ -70,6 +69,7 @@ static void set_open(handle *self, const era *of) {
 /* Ends all objects of an era, or takes that back: one compare in each method is enough to know. */
 static PyObject *set_over(era *self, bool is_over) {
     const enum state before = is_over ? OPEN : ENDED;
+    atomic_store(&parts->has_ended, true);
     LOCK(eras_mutex);
     STORE(self->is_over, is_over);
     for (handle *each = self->first; each != NULL; each = each->next) {
@@ -192,7 +192,7 @@ static PyObject *handle_is_ended(PyObject *self, void *unused) {
 /* The view is a new reference, which it takes, or NULL: then the pointer is known. If the era has ended meanwhile, so
  * has the object. */
 static void open_with(handle *self, void *pointer, PyObject *view) {
-    era *const of = era_of(self);
+    era *const of = era_of(self->home);
     PyObject *before;
     BEGIN_LOCKED(self);
     before = exchange(&self->view, view);
@@ -770,13 +770,13 @@ static bool add_types(PyObject *module) {
            (era_type = add_type(module, "Era", &era_spec, NULL)) != NULL;
 }
 
-static const ascend_rt_shared *parts_of_aclrt(void) {
+static bool find_parts(void) {
     PyObject *find = attribute_of("ascend_rt._driver", "shared_parts");
     PyObject *address = find != NULL ? PyObject_CallFunctionObjArgs(find, NULL) : NULL;
-    const ascend_rt_shared *parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+    parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
     Py_XDECREF(find);
-    return parts;
+    return parts != NULL;
 }
 
 static bool find_cast(void) {
@@ -789,8 +789,7 @@ static bool find_cast(void) {
 }
 
 static bool add_all(PyObject *module) {
-    const ascend_rt_shared *parts = parts_of_aclrt();
-    return parts != NULL && find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
+    return find_parts() && find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
            (used = PySet_New(NULL)) != NULL && PyModule_AddObjectRef(module, "used", used) == 0 && add_types(module) &&
            host_functions_add(module, parts) && short_paths_add(module, parts);
 }

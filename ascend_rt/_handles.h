@@ -3,6 +3,7 @@
 #pragma once
 
 #include "_aclrt_support.h"
+#include "_eras.h"
 #include "_free_threading.h"
 
 /* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. */
@@ -20,13 +21,6 @@ typedef struct handle {
     enum state state;
     struct handle *next, **link; /* in the list of the era; link: what points to this, NULL: nothing */
 } handle;
-
-/* The time from the first of our references to a device to the last. Its end is that of the objects that live in it. */
-typedef struct era {
-    PyObject ob_base;
-    handle *first; /* of the objects that are open, or have ended with it */
-    bool is_over;
-} era;
 
 typedef struct event {
     handle handle;

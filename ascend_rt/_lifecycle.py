@@ -40,7 +40,7 @@ from ascend_rt._driver import (
     supports,
     usable,
 )
-from ascend_rt.errors import AclError, AclWarning
+from ascend_rt.errors import AclError, AclWarning, NotSupported
 
 if TYPE_CHECKING:
     from ascend_rt.context import Context
@@ -61,11 +61,34 @@ class Era(_handles.Era):
     objects of an ended era are neither used nor given back: they know their state, which :meth:`end` changes.
     """
 
-    __slots__ = ("device_id", "references")
+    __slots__ = ("device_id", "of_program", "references")
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
         self.references = {_RESET: 0, _DESTROY: 0}  # function that gives a reference back -> how many we have
+        self.of_program = {_RESET: 0, _DESTROY: 0}  # and how many the program has, by pyACL
+
+    def is_unused(self) -> bool:
+        """Whether all references that are known were given back."""
+        return max(*self.references.values(), *self.of_program.values()) <= 0
+
+    def give_back(self, owner: str, undo: str, *, every: bool) -> dict[str, int]:
+        """Count a reference as given back, or every one of that kind; return of whom how many."""
+        owners = ("references", "of_program") if every else (owner,)
+        released = {name: getattr(self, name)[undo] if every else 1 for name in owners}
+        for name, number in released.items():
+            getattr(self, name)[undo] -= number
+        return released
+
+    def is_gone_unseen(self) -> bool:
+        """Whether the program has given back, by pyACL, references that were ours, and now the device is not set."""
+        contexts = self.references[_DESTROY], self.of_program[_DESTROY]
+        return (
+            self.of_program[_RESET] < 0
+            and max(contexts) <= 0
+            and supports("aclrtGetPrimaryCtxState")
+            and not _is_set(self.device_id)
+        )
 
 
 class Home(NamedTuple):
@@ -204,32 +227,68 @@ def _release(
     device_id: int, undo: str, argument: Any, *, unless_last: bool = False, function: str | None = None
 ) -> None:
     with _in_flight.Reset(device_id):
-        _release_now(device_id, undo, argument, unless_last, function)
+        function = function or undo
+        check(_release_now(device_id, "references", undo, function, argument, unless_last), function)
 
 
-def _release_now(device_id: int, undo: str, argument: Any, unless_last: bool, function: str | None) -> None:
-    function = function or undo
+def count_for_program(device_id: int, undo: str) -> None:
+    """Count a reference to a device that the program has taken by pyACL; to give it back is up to the program."""
+    with _lock:
+        era_of(device_id).of_program[undo] += 1
+
+
+def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
+    """Give a reference back that the program has taken by pyACL, and return the code, whose text stays unread."""
+    with _in_flight.Reset(device_id):
+        try:
+            return _release_now(device_id, "of_program", undo, function or undo, argument)
+        except NotSupported as error:
+            return error.code
+
+
+def _release_now(
+    device_id: int, owner: str, undo: str, function: str, argument: Any, unless_last: bool = False
+) -> int:
     with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
-        era = era_of(device_id)
+        home = homes.get(device_id)
+        era = Era(device_id) if home is None else home.era
         if unless_last and era.references[undo] < 2:
-            return
-        released = era.references[undo] if function == _RESET_ALL else 1
-        era.references[undo] -= released
-        is_last = max(era.references.values()) <= 0
-        if is_last:
-            era.end()  # before the call: none of its objects may be used while the device goes
-            del homes[device_id]
+            return 0
+        released = era.give_back(owner, undo, every=function == _RESET_ALL)
+        is_last = era.is_unused()
+        if is_last and home is not None:
+            _end(era)  # before the call: none of its objects may be used while the device goes
         _find_usual_home()
     try:
-        call(function, argument)
-    except AclError:
-        with _lock:
-            era.references[undo] += released
-            _resume(era)
+        code = int(getattr(lib, function)(argument))
+    except AclError:  # the library has no such function
+        _take_back(era, undo, released)
         raise
+    if code:
+        _take_back(era, undo, released)
+        return code
     _log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
-    if is_last and _is_set(device_id):  # by other code in the process
+    if is_last and home is not None and _is_set(device_id):  # by other code in the process
         _resume(era)
+    elif not is_last and era.is_gone_unseen():
+        with _lock:
+            _end(era)
+    return 0
+
+
+def _end(era: Era) -> None:
+    era.end()
+    homes.pop(era.device_id, None)
+    _find_usual_home()
+
+
+def _take_back(era: Era, undo: str, released: dict[str, int]) -> None:
+    """Undo what was noted of a call that has failed."""
+    with _lock:
+        for owner, number in released.items():
+            getattr(era, owner)[undo] += number
+        if era.is_over:
+            _resume(era)
 
 
 def _resume(era: Era) -> None:
