@@ -246,9 +246,7 @@ def release_for_program(device_id: int, undo: str, argument: Any, function: str 
             return error.code
 
 
-def _release_now(
-    device_id: int, owner: str, undo: str, function: str, argument: Any, unless_last: bool = False
-) -> int:
+def _release_now(device_id: int, owner: str, undo: str, function: str, argument: Any, unless_last: bool = False) -> int:
     with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
         home = homes.get(device_id)
         era = Era(device_id) if home is None else home.era
