@@ -13,5 +13,5 @@ typedef struct era {
     bool is_over;
 } era;
 
-/* Of a home, an object of ascend_rt._lifecycle.Home. */
+/* The era of a home, which is an object of ascend_rt._lifecycle.Home. */
 static inline era *era_of(PyObject *home) { return (era *)PyTuple_GetItem(home, 0); }

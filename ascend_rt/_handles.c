@@ -12,12 +12,12 @@ static PyTypeObject *work_type, *era_type;
 struct aborts aborts;
 
 PyObject *host;
-static PyObject *cast;         /* ascend_rt.ffi.cast */
-static PyObject *number_type;  /* uintptr_t */
-static PyObject *pointer_type; /* void * */
-static PyObject *closed_error; /* ascend_rt.errors.ClosedError */
-static PyObject *used;         /* a set: what is in flight and keeps anything */
-static PyObject *on_open;      /* called with each object that owns a handle; NULL: nothing */
+static PyObject *cast;          /* ascend_rt.ffi.cast */
+static PyObject *number_type;   /* uintptr_t */
+static PyObject *pointer_type;  /* void * */
+static PyObject *closed_error;  /* ascend_rt.errors.ClosedError */
+static PyObject *used;          /* a set: what is in flight and keeps anything */
+static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 static MUTEX(on_open_mutex);
 static MUTEX(eras_mutex); /* guards the lists of eras, and the states of all objects against the ends of eras */
@@ -31,7 +31,8 @@ PyObject *attribute_of(const char *module, const char *name) {
 
 /* Eras. */
 
-/* With the mutex. The object belongs to its era until it is closed: then also after the end, which may be taken back. */
+/* With the mutex. The object belongs to its era until it is closed: then also after the end, which may be taken back.
+ */
 static void enter_era(handle *self, era *of) {
     if (self->link == NULL) {
         self->next = of->first;
@@ -91,7 +92,7 @@ static PyObject *era_resume(PyObject *self, PyObject *unused) {
     return set_over((era *)self, false);
 }
 
-/* Whether an object is a home: a tuple that begins with an era. */
+/* Whether an object can be a home: a tuple whose first element is an era. */
 static bool is_home(PyObject *object) {
     return PyTuple_Check(object) && PyTuple_Size(object) > 0 &&
            PyObject_TypeCheck(PyTuple_GetItem(object, 0), era_type);
@@ -128,7 +129,7 @@ bool handle_find_pointer(handle *self) {
     return LOAD(self->is_known);
 }
 
-/* Whether an object has a handle: while it is open, and in one state more. */
+/* Whether an object has a handle: an open one does, and one in the other state. */
 static inline bool has_handle(const handle *self, enum state other) {
     const enum state state = LOAD(self->state);
     return state == OPEN || state == other;

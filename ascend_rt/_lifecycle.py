@@ -69,11 +69,11 @@ class Era(_handles.Era):
         self.of_program = {_RESET: 0, _DESTROY: 0}  # and how many the program has, by pyACL
 
     def is_unused(self) -> bool:
-        """Whether all references that are known were given back."""
+        """Whether no reference is left that was counted."""
         return max(*self.references.values(), *self.of_program.values()) <= 0
 
     def give_back(self, owner: str, undo: str, *, every: bool) -> dict[str, int]:
-        """Count a reference as given back, or every one of that kind; return of whom how many."""
+        """Count one reference of an owner as given back, or all of both owners; return how many of whom."""
         owners = ("references", "of_program") if every else (owner,)
         released = {name: getattr(self, name)[undo] if every else 1 for name in owners}
         for name, number in released.items():
@@ -81,10 +81,10 @@ class Era(_handles.Era):
         return released
 
     def is_gone_unseen(self) -> bool:
-        """Whether the program has given back, by pyACL, references that were ours, and now the device is not set."""
+        """Whether the device is not set any more, because one of us has given back what the other had taken."""
         contexts = self.references[_DESTROY], self.of_program[_DESTROY]
         return (
-            self.of_program[_RESET] < 0
+            min(self.references[_RESET], self.of_program[_RESET]) < 0
             and max(contexts) <= 0
             and supports("aclrtGetPrimaryCtxState")
             and not _is_set(self.device_id)
@@ -110,13 +110,13 @@ explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
 """Those that were created and not discarded, by their handles."""
 
 homes: dict[int, Home] = {}
-"""What lives on each device, outside of explicit contexts, by its number: in its current era."""
+"""The home of new objects on each device, outside of explicit contexts, by the number of the device."""
 
 only_home: Home | None = None
-"""The only one of these: most programs use one device and need no further call. None: there are several, or none."""
+"""The only one of these, if there is but one: most programs use one device, and need no call to know it."""
 
 usual_home: Home | None = None
-"""What every new object lives in: the same, while there is no explicit context. None: it depends."""
+"""The same while there is no explicit context: then it is the home of every new object."""
 
 
 events: dict[int, Home] = {}
@@ -152,12 +152,12 @@ def era_of(device_id: int) -> Era:
 
 
 def home_of(device_id: int) -> Home:
-    """Return what lives on a device from now on, outside of explicit contexts."""
+    """Return the home of new objects on a device, outside of explicit contexts."""
     return homes.get(device_id) or _begin(Era(device_id))
 
 
 def _begin(era: Era) -> Home:
-    """Return what lives on a device from now on: in this era, unless another thread was faster."""
+    """Return the home of new objects on a device: this era, unless another thread was faster."""
     with _lock:
         current = homes.setdefault(era.device_id, Home(era))
         _find_usual_home()
@@ -165,7 +165,7 @@ def _begin(era: Era) -> Home:
 
 
 def _find_usual_home() -> None:
-    """Note what most programs need no further call to know, after a change."""
+    """Note after each change which home can be known without a call."""
     global only_home, usual_home
     only_home = next(iter(homes.values())) if len(homes) == 1 else None
     usual_home = only_home if only_home is not None and not only_home.era.references[_DESTROY] else None
@@ -238,7 +238,7 @@ def count_for_program(device_id: int, undo: str) -> None:
 
 
 def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
-    """Give a reference back that the program has taken by pyACL, and return the code, whose text stays unread."""
+    """Give back a reference that the program has taken by pyACL; return the code, and leave the text of a failure."""
     with _in_flight.Reset(device_id):
         try:
             return _release_now(device_id, "of_program", undo, function or undo, argument)
@@ -276,7 +276,8 @@ def _release_now(device_id: int, owner: str, undo: str, function: str, argument:
 
 def _end(era: Era) -> None:
     era.end()
-    homes.pop(era.device_id, None)
+    if homes.get(era.device_id, HOST).era is era:
+        del homes[era.device_id]
     _find_usual_home()
 
 

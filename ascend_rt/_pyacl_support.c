@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "_pyacl_support.h"
 
-#include "_eras.h"
-
 #include <stdarg.h>
 #include <string.h>
+
+#include "_eras.h"
 
 static const ascend_rt_shared *shared; /* the table and the gate of ascend_rt._aclrt */
 static PyObject *provide;              /* ascend_rt._driver.provide */
@@ -335,7 +335,7 @@ void pyacl_note_event(aclError code, const void *event) {
     if (home != NULL) {
         PyDict_SetItem(events, number, home);
     }
-    PyErr_Clear(); /* another thread has reset the device just now, or there is no memory: the event is not known */
+    PyErr_Clear(); /* without a note, which needs memory and a device, the event is used as before */
     Py_XDECREF(home);
     Py_XDECREF(number);
 }
@@ -407,7 +407,8 @@ static bool connect(void) {
     events = home != NULL ? PyObject_GetAttrString(home, "events") : NULL;
     only_home = PyUnicode_InternFromString("only_home");
     Py_XDECREF(home);
-    return lifecycle != NULL && events != NULL && only_home != NULL && provide != NULL && callbacks != NULL && resolve(functions) && resolve(pyacl_functions);
+    return lifecycle != NULL && events != NULL && only_home != NULL && provide != NULL && callbacks != NULL &&
+           resolve(functions) && resolve(pyacl_functions);
 }
 
 /* As in the vendor's extension, the functions have no __module__, which also keeps it out of CPython's texts. */

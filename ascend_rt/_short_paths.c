@@ -3,7 +3,7 @@
 
 const ascend_rt_shared *shared;
 
-static PyObject *check;      /* ascend_rt._driver.check */
+static PyObject *check; /* ascend_rt._driver.check */
 static PyObject *homes; /* ascend_rt._lifecycle.homes */
 
 /* The home that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */

@@ -605,6 +605,15 @@ def test_a_reset_by_pyacl_may_take_the_reference_of_the_facade(second: Device) -
         second.reset()
 
 
+def test_a_reset_by_the_facade_may_take_the_reference_of_pyacl(second: Device) -> None:
+    second.reset()
+    assert acl.rt.set_device(1) == 0
+    event = Event()
+    second.reset()
+    assert is_refused(event.synchronize)
+    assert acl.rt.reset_device(1) == 507007
+
+
 def test_a_reset_by_pyacl_that_fails_ends_nothing(second: Device) -> None:
     second.reset()
     assert acl.rt.set_device(1) == 0
