@@ -32,6 +32,8 @@ _LETTERS = {
 
 _ANNOTATIONS = {"s": "str", "f": "float"}
 
+_EVENT = "aclrtEvent"
+
 # How the C variable that holds an argument is declared, by its letter; and how it reaches the C function.
 _HOLDERS = {"f": "double {} = 0;", "s": "const char *{} = NULL;", "O": "PyObject *{} = NULL;"}
 _INTEGER_HOLDER = "uint64_t {} = 0;"
@@ -70,6 +72,7 @@ class Entry:
     error: str
     initial: str
     warning: str
+    ends_event: bool
     ends_calls: bool
 
     @property
@@ -136,6 +139,7 @@ class _Table:
             error=f"{full_name} args parse failed{ending}" if ending in ("", "!") else ending,
             initial=marks.pop("initial", "0"),
             warning=marks.pop("warning", ""),
+            ends_event=marks.pop("ends_event", None) is not None,
             ends_calls=marks.pop("ends_calls", None) is not None,
             **marks,  # there are no others
         )
@@ -350,12 +354,13 @@ def _call(entry: Entry) -> Iterator[str]:
     assert function is not None
     outputs = [result for result in entry.results if result.c_type]
     inputs = iter(entry.parameters)
-    arguments = []
+    arguments, events = [], []
     for parameter in function.parameters:
         if any(snake(parameter.name) == output.name for output in outputs):
             arguments.append(f"&out_{snake(parameter.name)}")
         else:
             value = next(inputs)
+            events += [f"in_{value.name}"] * (parameter.type == _EVENT)
             cast = _CASTS.get(value.letter, _INTEGER_CAST)
             arguments.append(cast.format(_plain_but_pointee(parameter.type), f"in_{value.name}"))
     yield f"    if (!READY({function.name})) {{"
@@ -367,9 +372,20 @@ def _call(entry: Entry) -> Iterator[str]:
         yield "    const uint64_t last = pyacl_last_callback();"
     call = f"FUNCTION({function.name})({', '.join(arguments)})"
     if function.returns != "void":
-        yield f"    {function.returns} result;"
+        yield f"    {function.returns} result{' = ACL_ERROR_RT_INVALID_HANDLE' if events else ''};"
         call = f"result = {call}"
+    if events:  # that have ended with their device do not reach the library
+        yield f"    if ({' && '.join(f'!pyacl_has_ended({event})' for event in events)}) {{"
+    if entry.ends_event:
+        yield f"    PyObject *const note = pyacl_forget_event({events[0]});"
     yield f"    PYACL_WITHOUT_GIL({call});"
+    if entry.ends_event:
+        yield f"    pyacl_restore_event(result, {events[0]}, note);"
+    if events:
+        yield "    }"
+    for output in outputs:
+        if output.c_type == _EVENT:
+            yield f"    pyacl_note_event(result, out_{output.name});"
     if entry.ends_calls:
         yield f"    pyacl_drop_callbacks(result, in_{entry.parameters[0].name}, last);"
     values = [f"PYACL_BOX(out_{output.name})" for output in outputs]

@@ -12,15 +12,16 @@ A line is ``name``, or ``name(parameters) -> results``, and after a ``;`` what i
   ``c`` is ``_pyacl_support.c``;
 - ``initial=``    what the outputs are if the C function leaves them alone, if not 0;
 - ``warning=``    the text of the warning that every call gives;
+- ``ends_event``  the event, which is the first argument, is gone once the function has succeeded;
 - ``ends_calls``  no callback of the stream, which is the first argument, runs any more once the function has succeeded.
 
 Parameters and results are ints; ``name: type`` tells otherwise, and ``name=None`` what may be left out.
 """
 
 RT = """
-set_device
-reset_device
-reset_device_force
+set_device; in=devices
+reset_device; in=devices
+reset_device_force; in=devices
 get_device
 get_run_mode
 set_ts_device
@@ -50,8 +51,8 @@ device_get_bare_tgid
 synchronize_device
 synchronize_device_with_timeout; error=!
 
-create_context
-destroy_context
+create_context; in=devices
+destroy_context; in=devices
 set_context; function=aclrtSetCurrentContext
 get_context; function=aclrtGetCurrentContext
 ctx_get_current_default_stream
@@ -88,7 +89,7 @@ get_res_in_current_thread; error="acl.rt.get_res_in_current_thread parse failed"
 create_event
 create_event_with_flag
 create_event_ex_with_flag
-destroy_event
+destroy_event; ends_event
 record_event
 reset_event
 query_event

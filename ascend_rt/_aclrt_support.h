@@ -60,6 +60,7 @@ typedef struct ascend_rt_shared {
     int (*synchronize_event)(void *event, int32_t timeout_ms);
     int (*synchronize_stream)(void *stream, int32_t timeout_ms);
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
+    atomic_bool has_ended;                    /* whether an era of a device was ever ended: before, no handle has */
 } ascend_rt_shared;
 
 /* For Python. */

@@ -11,11 +11,14 @@ that has no such callback is asked by a synchronization of the stream, once that
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _handles
 from ascend_rt._driver import address, call, ffi, lib
 from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, TaskFailed, error_for
+
+if TYPE_CHECKING:
+    from ascend_rt._lifecycle import Era
 
 ANY = 0xFFFFFFFF
 _FAILED_TASK = ffi.typeof("ascend_rt_failed_task *")
@@ -82,10 +85,11 @@ def listen() -> None:
 class Work(_handles.Work):
     """What a stream does from one report of a failed task to the next."""
 
-    __slots__ = ("_device", "_failure", "_stream", "told")
+    __slots__ = ("_device", "_era", "_failure", "_stream", "told")
 
-    def __init__(self, stream: Any, device: int = ANY, told: int = 0) -> None:
+    def __init__(self, stream: Any, era: Era, device: int = ANY, told: int = 0) -> None:
         self._stream = stream
+        self._era = era  # of the stream: after its end, the handle is asked no more
         self._device = device
         self.told = told  # the code of the failure that the stream has reported before; in STOP mode it stays
         self._failure: AclError | None = None
@@ -109,7 +113,7 @@ class Work(_handles.Work):
         """End this work, because its failure was reported, and return the one that begins."""
         self._failure = failure
         self.must_ask = True  # whatever the library has told of it
-        return Work(self._stream, self._device, failure.code)
+        return Work(self._stream, self._era, self._device, failure.code)
 
     def failure(self, function: str) -> AclError | None:
         """Return the failure of a task of this work, if one is known without asking."""
@@ -142,6 +146,8 @@ class Work(_handles.Work):
         return error_for(task.code, function, "", task)
 
     def _ask(self, function: str) -> AclError | None:
+        if self._era.is_over:
+            return None
         if lib.ascend_rt_stream_status(self._stream) != _STREAM_COMPLETE:
             lib.aclGetRecentErrMsg()  # discard the text: it may be destroyed, and told when it was closed
             return None
@@ -152,6 +158,8 @@ class Work(_handles.Work):
         return failure
 
     def _stream_id(self) -> int:
+        if self._era.is_over:
+            return ANY - 1
         out = ffi.new("int32_t *")
         if lib.aclrtStreamGetId(self._stream, out):
             lib.aclGetRecentErrMsg()  # discard the text: the stream is gone

@@ -7,24 +7,95 @@
 #include "_host_functions.h"
 
 PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type, *batch_type;
-static PyTypeObject *work_type;
+static PyTypeObject *work_type, *era_type;
 
 struct aborts aborts;
 
 PyObject *host;
-static PyObject *cast;         /* ascend_rt.ffi.cast */
-static PyObject *number_type;  /* uintptr_t */
-static PyObject *pointer_type; /* void * */
-static PyObject *closed_error; /* ascend_rt.errors.ClosedError */
-static PyObject *used;         /* a set: what is in flight and keeps anything */
-static PyObject *on_open;      /* called with each object that owns a handle; NULL: nothing */
+static PyObject *cast;          /* ascend_rt.ffi.cast */
+static PyObject *number_type;   /* uintptr_t */
+static PyObject *pointer_type;  /* void * */
+static PyObject *closed_error;  /* ascend_rt.errors.ClosedError */
+static PyObject *used;          /* a set: what is in flight and keeps anything */
+static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
+static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 static MUTEX(on_open_mutex);
+static MUTEX(eras_mutex); /* guards the lists of eras, and the states of all objects against the ends of eras */
 
 PyObject *attribute_of(const char *module, const char *name) {
     PyObject *home = PyImport_ImportModule(module);
     PyObject *found = home != NULL ? PyObject_GetAttrString(home, name) : NULL;
     Py_XDECREF(home);
     return found;
+}
+
+/* Eras. */
+
+/* With the mutex. The object belongs to its era until it is closed: then also after the end, which may be taken back.
+ */
+static void enter_era(handle *self, era *of) {
+    if (self->link == NULL) {
+        self->next = of->first;
+        self->link = &of->first;
+        of->first = self;
+        if (self->next != NULL) {
+            self->next->link = &self->next;
+        }
+    }
+}
+
+static void leave_era(handle *self) {
+    if (self->link != NULL) {
+        *self->link = self->next;
+        if (self->next != NULL) {
+            self->next->link = self->link;
+        }
+        self->link = NULL;
+    }
+}
+
+static void leave(handle *self) {
+    LOCK(eras_mutex);
+    leave_era(self);
+    UNLOCK(eras_mutex);
+}
+
+/* With the mutex. */
+static void set_open(handle *self, const era *of) {
+    const bool is_known = LOAD(self->view) == NULL;
+    STORE(self->is_known, is_known && !of->is_over);
+    STORE(self->state, of->is_over ? ENDED : OPEN);
+}
+
+/* Ends all objects of an era, or takes that back: one compare in each method is enough to know. */
+static PyObject *set_over(era *self, bool is_over) {
+    const enum state before = is_over ? OPEN : ENDED;
+    atomic_store(&parts->has_ended, true);
+    LOCK(eras_mutex);
+    STORE(self->is_over, is_over);
+    for (handle *each = self->first; each != NULL; each = each->next) {
+        if (each->state == before) {
+            set_open(each, self);
+        }
+    }
+    UNLOCK(eras_mutex);
+    Py_RETURN_NONE;
+}
+
+static PyObject *era_end(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return set_over((era *)self, true);
+}
+
+static PyObject *era_resume(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return set_over((era *)self, false);
+}
+
+/* Whether an object can be a home: a tuple whose first element is an era. */
+static bool is_home(PyObject *object) {
+    return PyTuple_Check(object) && PyTuple_Size(object) > 0 &&
+           PyObject_TypeCheck(PyTuple_GetItem(object, 0), era_type);
 }
 
 /* Handles. */
@@ -44,10 +115,12 @@ bool handle_find_pointer(handle *self) {
     PyObject *address = view != NULL ? PyObject_CallFunctionObjArgs(cast, number_type, view, NULL) : NULL;
     PyObject *number = address != NULL ? PyNumber_Long(address) : NULL;
     BEGIN_LOCKED(self);
+    LOCK(eras_mutex);
     if (number != NULL && self->state == OPEN && self->view == view && !self->is_known) {
         self->pointer = PyLong_AsVoidPtr(number);
         STORE(self->is_known, true);
     }
+    UNLOCK(eras_mutex);
     END_LOCKED();
     Py_XDECREF(number);
     Py_XDECREF(address);
@@ -56,17 +129,23 @@ bool handle_find_pointer(handle *self) {
     return LOAD(self->is_known);
 }
 
-/* A new reference to the view of an open object; NULL if it is not open, or with an exception. */
-static PyObject *find_view(handle *self) {
+/* Whether an object has a handle: an open one does, and one in the other state. */
+static inline bool has_handle(const handle *self, enum state other) {
+    const enum state state = LOAD(self->state);
+    return state == OPEN || state == other;
+}
+
+/* A new reference to the view of an object that has a handle; NULL if it has none, or with an exception. */
+static PyObject *find_view(handle *self, enum state other) {
     PyObject *view = NULL;
-    bool is_open = false;
+    bool is_there = false;
     BEGIN_LOCKED(self);
-    is_open = self->state == OPEN;
-    view = is_open ? Py_XNewRef(self->view) : NULL;
+    is_there = has_handle(self, other);
+    view = is_there ? Py_XNewRef(self->view) : NULL;
     END_LOCKED();
-    if (is_open && view == NULL && (view = view_of(self->pointer)) != NULL) {
+    if (is_there && view == NULL && (view = view_of(self->pointer)) != NULL) {
         BEGIN_LOCKED(self);
-        if (self->state == OPEN && self->view == NULL) {
+        if (has_handle(self, other) && self->view == NULL) {
             STORE(self->view, Py_NewRef(view));
         }
         END_LOCKED();
@@ -77,6 +156,9 @@ static PyObject *find_view(handle *self) {
 /* Raises what is wrong with an object that is not open. */
 static PyObject *refuse(PyObject *object) {
     const enum state state = LOAD(((handle *)object)->state);
+    if (state == ENDED) {
+        return PyObject_CallMethod(object, "_refuse_ended", NULL);
+    }
     PyObject *what = PyObject_GetAttrString(object, "_what");
     if (what != NULL && state != NEW) {
         PyErr_Format(closed_error, "this %U is closed", what);
@@ -89,7 +171,7 @@ static PyObject *refuse(PyObject *object) {
 
 static PyObject *handle_get(PyObject *object, void *unused) {
     (void)unused;
-    PyObject *view = find_view((handle *)object);
+    PyObject *view = find_view((handle *)object, OPEN);
     return view != NULL || PyErr_Occurred() != NULL ? view : refuse(object);
 }
 
@@ -98,28 +180,48 @@ static PyObject *handle_is_closed(PyObject *self, void *unused) {
     return PyBool_FromLong(LOAD(((handle *)self)->state) == CLOSED);
 }
 
-/* The view is a new reference, which it takes, or NULL: then the pointer is known. */
+static PyObject *handle_is_open(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(LOAD(((handle *)self)->state) == OPEN);
+}
+
+static PyObject *handle_is_ended(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(LOAD(((handle *)self)->state) == ENDED);
+}
+
+/* The view is a new reference, which it takes, or NULL: then the pointer is known. If the era has ended meanwhile, so
+ * has the object. */
 static void open_with(handle *self, void *pointer, PyObject *view) {
+    era *const of = era_of(self->home);
     PyObject *before;
     BEGIN_LOCKED(self);
     before = exchange(&self->view, view);
     if (view == NULL) {
         self->pointer = pointer;
     }
-    STORE(self->is_known, view == NULL);
-    STORE(self->state, OPEN);
+    LOCK(eras_mutex);
+    enter_era(self, of);
+    set_open(self, of);
+    UNLOCK(eras_mutex);
     END_LOCKED();
     Py_XDECREF(before);
 }
 
-bool handle_shut(handle *self) {
+/* Closes an object that has a handle; whether it had one, and nothing was faster. */
+static bool shut(handle *self, enum state other) {
     PyObject *view = NULL;
     bool is_first = false;
     BEGIN_LOCKED(self);
-    is_first = self->state == OPEN;
+    LOCK(eras_mutex);
+    is_first = has_handle(self, other);
     if (is_first) {
         STORE(self->state, CLOSED);
         STORE(self->is_known, false);
+        leave_era(self);
+    }
+    UNLOCK(eras_mutex);
+    if (is_first) {
         view = exchange(&self->view, NULL);
     }
     END_LOCKED();
@@ -127,9 +229,14 @@ bool handle_shut(handle *self) {
     return is_first;
 }
 
+bool handle_shut(handle *self) { return shut(self, OPEN); }
+
 void handle_reopen(handle *self) { open_with(self, self->pointer, NULL); }
 
 static PyObject *handle_open(PyObject *object, PyObject *view) {
+    if (LOAD(((handle *)object)->state) == NEW) {
+        return refuse(object);
+    }
     open_with((handle *)object, NULL, Py_NewRef(view));
     Py_RETURN_NONE;
 }
@@ -137,11 +244,11 @@ static PyObject *handle_open(PyObject *object, PyObject *view) {
 static PyObject *handle_take(PyObject *object, PyObject *unused) {
     (void)unused;
     handle *self = (handle *)object;
-    PyObject *view = find_view(self);
+    PyObject *view = find_view(self, ENDED);
     if (view == NULL && PyErr_Occurred() == NULL && LOAD(self->state) == NEW) {
         return refuse(object);
     }
-    if (view != NULL ? !handle_shut(self) : PyErr_Occurred() == NULL) { /* it is closed already */
+    if (view != NULL ? !shut(self, ENDED) : PyErr_Occurred() == NULL) { /* it is closed already */
         set(&view, Py_NewRef(Py_None));
     }
     return view;
@@ -162,28 +269,45 @@ static bool tell_of_open(PyObject *self) {
     return told != NULL;
 }
 
-static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    if (count != 1 && count != 2) {
-        PyErr_SetString(PyExc_TypeError, "_own() takes a handle and a home");
-        return NULL;
+/* Takes the home. */
+static void move_in(handle *self, PyObject *home) {
+    if (LOAD(self->home) != NULL) { /* of an object that is made anew */
+        leave(self);
     }
-    handle *self = (handle *)object;
-    STORE(self->is_owned, true);
-    set_field(self, &self->home, Py_NewRef(count == 2 ? args[1] : host));
+    set_field(self, &self->home, home);
+}
+
+/* The arguments are a handle, and a home if it is not the host. */
+static bool take(handle *self, PyObject *const *args, Py_ssize_t count) {
+    PyObject *const home = count == 2 ? args[1] : host;
+    if ((count != 1 && count != 2) || !is_home(home)) {
+        PyErr_SetString(PyExc_TypeError, "a handle and a home are taken");
+        return false;
+    }
+    move_in(self, Py_NewRef(home));
     open_with(self, NULL, Py_NewRef(args[0]));
-    return tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+    return true;
+}
+
+static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    STORE(((handle *)object)->is_owned, true);
+    return take((handle *)object, args, count) && tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *handle_borrow(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    return take((handle *)object, args, count) ? Py_NewRef(Py_None) : NULL;
 }
 
 bool handle_own(PyObject *object, void *pointer, PyObject *home) {
     handle *self = (handle *)object;
     STORE(self->is_owned, true);
-    set_field(self, &self->home, home);
+    move_in(self, home);
     open_with(self, pointer, NULL);
     return tell_of_open(object);
 }
 
 static void handle_finalize(PyObject *object) {
-    if (LOAD(((handle *)object)->state) != OPEN) {
+    if (!has_handle((handle *)object, ENDED)) {
         return;
     }
     PyObject *type, *value, *traceback;
@@ -211,11 +335,11 @@ static int root_clear(PyObject *object) {
 static void deallocate(PyObject *object, inquiry clear) {
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
-    if (type != batch_type) {
+    if (type != batch_type && ((handle *)object)->weak_references != NULL) { /* at the same place in all others */
         PyObject_ClearWeakRefs(object);
     }
     clear(object);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    PyObject_GC_Del(object);
     Py_DECREF(type);
 }
 
@@ -261,7 +385,22 @@ static int chain_traverse(PyObject *object, visitproc visit, void *arg) {
     return root_traverse(object, visit, arg);
 }
 
-COLLECTED_TYPE(handle, root, HANDLE_FIELDS)
+static int handle_traverse(PyObject *object, visitproc visit, void *arg) {
+    handle *self = (handle *)object;
+    HANDLE_FIELDS(VISIT_FIELD)
+    return root_traverse(object, visit, arg);
+}
+
+/* The era lives as long as the home. */
+static int handle_clear(PyObject *object) {
+    handle *self = (handle *)object;
+    leave(self);
+    HANDLE_FIELDS(CLEAR_FIELD)
+    return root_clear(object);
+}
+
+static void handle_deallocate(PyObject *object) { deallocate(object, handle_clear); }
+
 COLLECTED_TYPE(event, handle, EVENT_FIELDS)
 COLLECTED_TYPE(stream, handle, STREAM_FIELDS)
 COLLECTED_TYPE(graph, handle, GRAPH_FIELDS)
@@ -293,7 +432,7 @@ static int stream_set_in_flight(PyObject *self, PyObject *value, void *unused) {
 
 static PyMemberDef handle_members[] = {
     WEAK_REFERENCES(handle),
-    MEMBER(handle, "_home", home, T_OBJECT_EX),
+    {"_home", T_OBJECT_EX, offsetof(handle, home), READONLY, NULL},
     MEMBER(handle, "_hash", hash, T_OBJECT_EX),
     MEMBER(handle, "_owned", is_owned, T_BOOL),
     {0},
@@ -340,6 +479,8 @@ static PyMemberDef work_members[] = {
 static PyGetSetDef handle_properties[] = {
     {"_handle", handle_get, NULL, NULL, NULL},
     {"_is_closed", handle_is_closed, NULL, NULL, NULL},
+    {"_is_ended", handle_is_ended, NULL, NULL, NULL},
+    {"_is_open", handle_is_open, NULL, NULL, NULL},
     {0},
 };
 
@@ -350,6 +491,7 @@ static PyGetSetDef stream_properties[] = {
 
 static PyMethodDef handle_methods[] = {
     {"_own", (PyCFunction)(void (*)(void))handle_take_over, METH_FASTCALL, "Take a handle that is to be destroyed."},
+    {"_borrow", (PyCFunction)(void (*)(void))handle_borrow, METH_FASTCALL, "Take a handle that is not."},
     {"_open", handle_open, METH_O, "Take a handle; also after it was taken away, if it could not be destroyed."},
     {"_take_handle", handle_take, METH_NOARGS,
      "Empty the object and return what was in it; None if it is closed already."},
@@ -590,6 +732,23 @@ static PyType_Spec in_flight_spec = {"ascend_rt._handles.InFlight", sizeof(in_fl
 static PyType_Spec batch_spec = {"ascend_rt._handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
 static PyType_Spec work_spec = {"ascend_rt._handles.Work", sizeof(work), 0, PLAIN, work_slots};
 
+static PyMemberDef era_members[] = {{"is_over", T_BOOL, offsetof(era, is_over), READONLY, NULL}, {0}};
+
+static PyMethodDef era_methods[] = {
+    {"end", era_end, METH_NOARGS, "End the objects that live in the era: none of them reaches the library any more."},
+    {"resume", era_resume, METH_NOARGS, "Take that back: those that were not closed meanwhile are open again."},
+    {0},
+};
+
+static PyType_Slot era_slots[] = {
+    SLOT(tp_members, era_members),
+    SLOT(tp_methods, era_methods),
+    SLOT(tp_doc, "The time in which objects live on a device."),
+    {0},
+};
+
+static PyType_Spec era_spec = {"ascend_rt._handles.Era", sizeof(era), 0, PLAIN, era_slots};
+
 static PyTypeObject *add_type(PyObject *module, const char *name, PyType_Spec *specification, PyTypeObject *base) {
     PyObject *bases = base != NULL ? PyTuple_Pack(1, base) : NULL;
     PyObject *type = PyErr_Occurred() == NULL ? PyType_FromSpecWithBases(specification, bases) : NULL;
@@ -608,16 +767,17 @@ static bool add_types(PyObject *module) {
            (buffer_type = add_type(module, "BufferHandle", &buffer_spec, handle_type)) != NULL &&
            (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
            (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
-           (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL;
+           (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL &&
+           (era_type = add_type(module, "Era", &era_spec, NULL)) != NULL;
 }
 
-static const ascend_rt_shared *parts_of_aclrt(void) {
+static bool find_parts(void) {
     PyObject *find = attribute_of("ascend_rt._driver", "shared_parts");
     PyObject *address = find != NULL ? PyObject_CallFunctionObjArgs(find, NULL) : NULL;
-    const ascend_rt_shared *parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+    parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
     Py_XDECREF(find);
-    return parts;
+    return parts != NULL;
 }
 
 static bool find_cast(void) {
@@ -630,8 +790,7 @@ static bool find_cast(void) {
 }
 
 static bool add_all(PyObject *module) {
-    const ascend_rt_shared *parts = parts_of_aclrt();
-    return parts != NULL && find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
+    return find_parts() && find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
            (used = PySet_New(NULL)) != NULL && PyModule_AddObjectRef(module, "used", used) == 0 && add_types(module) &&
            host_functions_add(module, parts) && short_paths_add(module, parts);
 }

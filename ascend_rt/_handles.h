@@ -3,20 +3,23 @@
 #pragma once
 
 #include "_aclrt_support.h"
+#include "_eras.h"
 #include "_free_threading.h"
 
-enum state { NEW, OPEN, CLOSED };
+/* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. */
+enum state { NEW, OPEN, ENDED, CLOSED };
 
 typedef struct handle {
     PyObject ob_base;
     PyObject *weak_references;
     PyObject *view; /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
-    PyObject *home; /* set once */
+    PyObject *home; /* of ascend_rt._lifecycle.Home; set once */
     PyObject *hash; /* what it was when it was first asked for */
     void *pointer;  /* the same as the view */
     bool is_known;  /* whether the pointer is, of an open object */
     char is_owned;
     enum state state;
+    struct handle *next, **link; /* in the list of the era; link: what points to this, NULL: nothing */
 } handle;
 
 typedef struct event {

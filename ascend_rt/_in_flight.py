@@ -30,6 +30,7 @@ from ascend_rt.errors import AclError, OutOfMemory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ascend_rt._lifecycle import Era
     from ascend_rt.event import Event
 
 _EVENT_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
@@ -48,29 +49,33 @@ _resets: set[Reset] = set()  # that go on
 class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("_handle", "context", "is_ending", "untold")
+    __slots__ = ("_handle", "context", "era", "is_ending", "untold")
     work: Work
+    era: Era  # of the stream's device; the host's: unknown
     is_ending: bool  # a thread destroys the stream: its handle is gone while its tasks may still run
     untold: AclError | None  # what an interrupted close would have raised, for the next one
 
-    def __init__(self, handle: Any, device: int, context: Any) -> None:
+    def __init__(self, handle: Any, era: Era, context: Any) -> None:
         self._handle = handle
         self.stream = address(handle)
-        self.device = device  # ANY: unknown
+        self.era = era
+        self.device = era.device_id if era.device_id >= 0 else ANY  # unknown
         self.context = context  # None: unknown
-        self.work = Work(handle, device)
+        self.work = Work(handle, era, self.device)
         self.is_ending = False
         self.untold = None
 
     @classmethod
-    def of(cls, handle: Any, device: int, context: Any) -> InFlight:
+    def of(cls, handle: Any, era: Era, context: Any) -> InFlight:
         """Return what a stream uses."""
         stream = address(handle)
         found = _of_stream.get(stream)
-        if found is None:
-            new = cls(handle, device, context)
+        if found is None or found.era.is_over:
+            new = cls(handle, era, context)
             with _lock:
                 found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
+                if found.era.is_over:  # an older stream, which had this handle
+                    found = _of_stream[stream] = new
         return found
 
     @staticmethod
@@ -84,7 +89,7 @@ class InFlight(_handles.InFlight):
 
         While the stream is being captured, the graph keeps them: its executions use them.
         """
-        captured = _captured.kept_with(self._handle)
+        captured = None if self.era.is_over else _captured.kept_with(self._handle)
         if captured is not None:
             captured.append(objects)
         else:
@@ -154,14 +159,21 @@ class InFlight(_handles.InFlight):
             _failures.untold.setdefault(address(self._handle), failure)
 
     def _is_idle(self) -> bool:
-        if not self._handle:
-            return False
-        status = lib.ascend_rt_stream_status(self._handle)
-        if status < 0:
-            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
+        status = self._status()
         if status == _STREAM_IS_GONE:  # asked afterwards: the handle goes first, and the tasks end then
             return not self.is_ending and not _resets_of(self.device)
         return status == _STREAM_COMPLETE
+
+    def _status(self) -> int:
+        """Return the status of the stream, or the negative code of a failure."""
+        if self.era.is_over:
+            return _STREAM_IS_GONE
+        if not self._handle:
+            return -lib.ACL_ERROR_INVALID_PARAM
+        status = lib.ascend_rt_stream_status(self._handle)
+        if status < 0:
+            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
+        return int(status)
 
     def __bool__(self) -> bool:
         return self.end_batch() is not None
@@ -269,7 +281,7 @@ def _of_streams() -> list[InFlight]:
 
 def _drop_unfinished() -> None:
     for in_flight, event in _unfinished.copy().items():  # a garbage collection may add some meanwhile
-        if event is not None and lib.ascend_rt_event_status(event._handle) == _EVENT_COMPLETE:
+        if event is not None and event._is_open and lib.ascend_rt_event_status(event._handle) == _EVENT_COMPLETE:
             release(event._before)
         in_flight.drop_done()
         if not in_flight:

@@ -29,7 +29,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ascend_rt import _failures, _in_flight, _log
+from ascend_rt import _failures, _handles, _in_flight, _log
 from ascend_rt._driver import (
     call,
     call_within,
@@ -44,7 +44,7 @@ from ascend_rt._driver import (
     supports,
     usable,
 )
-from ascend_rt.errors import AclError, AclWarning
+from ascend_rt.errors import AclError, AclWarning, NotSupported
 
 if TYPE_CHECKING:
     from ascend_rt.context import Context
@@ -58,18 +58,41 @@ _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
 _RESET_ALL = "aclrtResetDeviceForce"
 
 
-class Era:
+class Era(_handles.Era):
     """The time from the first of our references to a device to the last.
 
-    Its end frees everything that was created on the device in it, so objects of an ended era are not given back.
+    Its end frees everything that was created on the device in it, and a handle of it may crash the library. So the
+    objects of an ended era are neither used nor given back: they know their state, which :meth:`end` changes.
     """
 
-    __slots__ = ("device_id", "is_over", "references")
+    __slots__ = ("device_id", "of_program", "references")
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
-        self.is_over = False
         self.references = {_RESET: 0, _DESTROY: 0}  # function that gives a reference back -> how many we have
+        self.of_program = {_RESET: 0, _DESTROY: 0}  # and how many the program has, by pyACL
+
+    def is_unused(self) -> bool:
+        """Whether no reference is left that was counted."""
+        return max(*self.references.values(), *self.of_program.values()) <= 0
+
+    def give_back(self, owner: str, undo: str, *, every: bool) -> dict[str, int]:
+        """Count one reference of an owner as given back, or all of both owners; return how many of whom."""
+        owners = ("references", "of_program") if every else (owner,)
+        released = {name: getattr(self, name)[undo] if every else 1 for name in owners}
+        for name, number in released.items():
+            getattr(self, name)[undo] -= number
+        return released
+
+    def is_gone_unseen(self) -> bool:
+        """Whether the device is not set any more, because one of us has given back what the other had taken."""
+        contexts = self.references[_DESTROY], self.of_program[_DESTROY]
+        return (
+            min(self.references[_RESET], self.of_program[_RESET]) < 0
+            and max(contexts) <= 0
+            and supports("aclrtGetPrimaryCtxState")
+            and not _is_set(self.device_id)
+        )
 
 
 class Home(NamedTuple):
@@ -84,15 +107,27 @@ HOST = Home(Era(-1))  # of objects that no reset of a device frees
 _lock = threading.RLock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
-_eras: dict[int, Era] = {}
 _deferred: deque[Stream | Context] = deque()
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
 explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
 """Those that were created and not discarded, by their handles."""
 
+homes: dict[int, Home] = {}
+"""The home of new objects on each device, outside of explicit contexts, by the number of the device."""
+
+only_home: Home | None = None
+"""The only one of these, if there is but one: most programs use one device, and need no call to know it."""
+
 usual_home: Home | None = None
-"""What :func:`find_usual_home` has found; None whenever something changes."""
+"""The same while there is no explicit context: then it is the home of every new object."""
+
+
+events: dict[int, Home] = {}
+"""Where events live whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
+
+A handle of an ended event stays in it: whoever has the number may still come with it.
+"""
 
 
 def initialize() -> None:
@@ -133,32 +168,28 @@ def _other_configuration(code: int) -> AclError:
 
 def era_of(device_id: int) -> Era:
     """Return the current era of a device; the first call begins it, and our last reference ends it."""
-    era = _eras.get(device_id)
-    return _begin(Era(device_id)) if era is None else era
+    return home_of(device_id).era
 
 
-def _begin(era: Era) -> Era:
-    """Return the current era of a device, which is this one unless another thread was faster."""
-    global usual_home
+def home_of(device_id: int) -> Home:
+    """Return the home of new objects on a device, outside of explicit contexts."""
+    return homes.get(device_id) or _begin(Era(device_id))
+
+
+def _begin(era: Era) -> Home:
+    """Return the home of new objects on a device: this era, unless another thread was faster."""
     with _lock:
-        usual_home = None
-        return _eras.setdefault(era.device_id, era)
+        current = homes.setdefault(era.device_id, Home(era))
+        _find_usual_home()
+        return current
 
 
-def find_usual_home() -> Home | None:
-    """Return what every new object lives in: most programs use one device and no explicit context; None: it depends."""
-    global usual_home
-    with _lock:
-        era = only_era()
-        if era is not None and not era.references[_DESTROY]:
-            usual_home = Home(era)
-    return usual_home
-
-
-def only_era() -> Era | None:
-    """Return the era of the device if only one has any: most programs use one device and need no further call."""
-    eras = list(_eras.values())  # one step, as a tuple is not
-    return eras[0] if len(eras) == 1 else None
+def _find_usual_home() -> None:
+    """Note after each change which home can be known without a call."""
+    global only_home, usual_home
+    only_home = next(iter(homes.values())) if len(homes) == 1 else None
+    usual_home = only_home if only_home is not None and not only_home.era.references[_DESTROY] else None
+    _handles.note_homes(usual_home, only_home)
 
 
 def set_device(device_id: int) -> None:
@@ -173,8 +204,8 @@ def set_device(device_id: int) -> None:
 
 def references_to(device_id: int) -> int:
     """Return how often a device was set, and not reset since."""
-    era = _eras.get(device_id)
-    return 0 if era is None else era.references[_RESET]
+    home = homes.get(device_id)
+    return 0 if home is None else home.era.references[_RESET]
 
 
 def reset_device(device_id: int) -> None:
@@ -205,11 +236,10 @@ def destroy_context(device_id: int, handle: Any) -> None:
 
 
 def _count(device_id: int, undo: str) -> Era:
-    global usual_home
     with _lock:
-        usual_home = None
         era = era_of(device_id)
         era.references[undo] += 1
+        _find_usual_home()
     return era
 
 
@@ -217,38 +247,73 @@ def _release(
     device_id: int, undo: str, argument: Any, *, unless_last: bool = False, function: str | None = None
 ) -> None:
     with _in_flight.Reset(device_id):
-        _release_now(device_id, undo, argument, unless_last, function)
+        function = function or undo
+        check(_release_now(device_id, "references", undo, function, argument, unless_last), function)
 
 
-def _release_now(device_id: int, undo: str, argument: Any, unless_last: bool, function: str | None) -> None:
-    global usual_home
-    function = function or undo
+def count_for_program(device_id: int, undo: str) -> None:
+    """Count a reference to a device that the program has taken by pyACL; to give it back is up to the program."""
+    with _lock:
+        era_of(device_id).of_program[undo] += 1
+
+
+def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
+    """Give back a reference that the program has taken by pyACL; return the code, and leave the text of a failure."""
+    with _in_flight.Reset(device_id):
+        try:
+            return _release_now(device_id, "of_program", undo, function or undo, argument)
+        except NotSupported as error:
+            return error.code
+
+
+def _release_now(device_id: int, owner: str, undo: str, function: str, argument: Any, unless_last: bool = False) -> int:
     with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
-        era = era_of(device_id)
+        home = homes.get(device_id)
+        era = Era(device_id) if home is None else home.era
         if unless_last and era.references[undo] < 2:
-            return
-        released = era.references[undo] if function == _RESET_ALL else 1
-        era.references[undo] -= released
-        is_last = max(era.references.values()) <= 0
-        usual_home = None
-        if is_last:
-            era.is_over = True
-            del _eras[device_id]
+            return 0
+        released = era.give_back(owner, undo, every=function == _RESET_ALL)
+        is_last = era.is_unused()
+        if is_last and home is not None:
+            _end(era)  # before the call: none of its objects may be used while the device goes
+        _find_usual_home()
     try:
-        call(function, argument)
-    except AclError:
-        with _lock:
-            era.references[undo] += released
-        _resume(era)
+        code = int(getattr(lib, function)(argument))
+    except AclError:  # the library has no such function
+        _take_back(era, undo, released)
         raise
+    if code:
+        _take_back(era, undo, released)
+        return code
     _log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
-    if is_last and _is_set(device_id):  # by other code in the process
+    if is_last and home is not None and _is_set(device_id):  # by other code in the process
         _resume(era)
+    elif not is_last and era.is_gone_unseen():
+        with _lock:
+            _end(era)
+    return 0
+
+
+def _end(era: Era) -> None:
+    era.end()
+    if homes.get(era.device_id, HOST).era is era:
+        del homes[era.device_id]
+    _find_usual_home()
+
+
+def _take_back(era: Era, undo: str, released: dict[str, int]) -> None:
+    """Undo what was noted of a call that has failed."""
+    with _lock:
+        for owner, number in released.items():
+            getattr(era, owner)[undo] += number
+        if era.is_over:
+            _resume(era)
 
 
 def _resume(era: Era) -> None:
     # If another era has begun meanwhile, the addresses may have new owners: leak memory rather than free theirs.
-    era.is_over = _begin(era) is not era
+    if _begin(era).era is era:
+        era.resume()
 
 
 def _is_set(device_id: int) -> bool:
@@ -349,11 +414,11 @@ def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
 def _open_contexts() -> list[tuple[int, int]]:
     references = explicit_contexts.valuerefs()  # in one step: other threads may add some
     contexts = [(reference.key, reference()) for reference in references]
-    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and not it.is_closed]
+    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and it._is_open]
 
 
 def _open_devices() -> list[tuple[int, int]]:
-    eras = list(_eras.values())  # one step, because other threads may be about to count
+    eras = [home.era for home in list(homes.values())]  # one step: other threads may be about to count
     return [(era.device_id, era.references[_RESET]) for era in eras if era.references[_RESET] > 0]
 
 

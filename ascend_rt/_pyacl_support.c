@@ -4,8 +4,12 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "_eras.h"
+
 static const ascend_rt_shared *shared; /* the table and the gate of ascend_rt._aclrt */
 static PyObject *provide;              /* ascend_rt._driver.provide */
+static PyObject *lifecycle, *events;   /* the dictionary of ascend_rt._lifecycle, and its events */
+static PyObject *only_home;            /* "only_home" */
 
 bool pyacl_provide(const char *name) {
     PyObject *result = PyObject_CallFunction(provide, "s", name);
@@ -301,6 +305,58 @@ PyObject *pyacl_set_exception_info_callback(PyObject *function) {
     return pyacl_result("set_exception_info_callback", PyLong_FromLong(code));
 }
 
+/* Events. */
+
+bool pyacl_has_ended(uint64_t event) {
+    if (!atomic_load(&shared->has_ended)) {
+        return false;
+    }
+    PyObject *number = PyLong_FromUnsignedLongLong(event);
+    PyObject *home = number != NULL ? get_item(events, number) : NULL;
+    const bool has_ended = home != NULL && LOAD(era_of(home)->is_over);
+    Py_XDECREF(home);
+    Py_XDECREF(number);
+    return has_ended;
+}
+
+/* Where a new event lives: on the only device, or on that of the thread's context. */
+static PyObject *find_home(void) {
+    PyObject *home = get_item(lifecycle, only_home);
+    if (home == Py_None) {
+        Py_DECREF(home);
+        home = pyacl_call_python("ascend_rt.context", "home_of_device", PyTuple_New(0));
+    }
+    return home;
+}
+
+void pyacl_note_event(aclError code, const void *event) {
+    PyObject *number = code == ACL_SUCCESS ? PyLong_FromVoidPtr((void *)event) : NULL;
+    PyObject *home = number != NULL ? find_home() : NULL;
+    if (home != NULL) {
+        PyDict_SetItem(events, number, home);
+    }
+    PyErr_Clear(); /* without a note, which needs memory and a device, the event is used as before */
+    Py_XDECREF(home);
+    Py_XDECREF(number);
+}
+
+PyObject *pyacl_forget_event(uint64_t event) {
+    PyObject *number = PyLong_FromUnsignedLongLong(event);
+    PyObject *home = number != NULL ? pop_item(events, number) : NULL;
+    Py_XDECREF(number);
+    return home;
+}
+
+void pyacl_restore_event(aclError code, uint64_t event, PyObject *note) {
+    PyObject *number = code != ACL_SUCCESS && note != NULL ? PyLong_FromUnsignedLongLong(event) : NULL;
+    if (number != NULL) {
+        PyDict_SetItem(events, number, note);
+    }
+    PyErr_Clear();
+    Py_XDECREF(number);
+    Py_XDECREF(note);
+}
+
 /* Bytes. */
 
 PyObject *pyacl_bytes_to_ptr(PyObject *data) {
@@ -346,7 +402,13 @@ static bool connect(void) {
     callbacks = PyDict_New();
     Py_XDECREF(address);
     Py_XDECREF(driver);
-    return provide != NULL && callbacks != NULL && resolve(functions) && resolve(pyacl_functions);
+    PyObject *home = PyImport_ImportModule("ascend_rt._lifecycle");
+    lifecycle = home != NULL ? PyObject_GetAttrString(home, "__dict__") : NULL;
+    events = home != NULL ? PyObject_GetAttrString(home, "events") : NULL;
+    only_home = PyUnicode_InternFromString("only_home");
+    Py_XDECREF(home);
+    return lifecycle != NULL && events != NULL && only_home != NULL && provide != NULL && callbacks != NULL &&
+           resolve(functions) && resolve(pyacl_functions);
 }
 
 /* As in the vendor's extension, the functions have no __module__, which also keeps it out of CPython's texts. */

@@ -143,6 +143,18 @@ PyObject *pyacl_set_exception_info_callback(PyObject *function);
 PyObject *pyacl_bytes_to_ptr(PyObject *data);
 PyObject *pyacl_ptr_to_bytes(uint64_t address, uint64_t size);
 
+/* Events. The program has their handles as numbers, and a reset of the device makes them unusable: the runtime would
+ * crash. So ascend_rt._lifecycle.events has where each lives. */
+
+/* Whether the device of an event was reset. */
+bool pyacl_has_ended(uint64_t event);
+/* Notes a new event, if it was created. */
+void pyacl_note_event(aclError code, const void *event);
+/* Forgets an event that is about to be destroyed, before a new one may have its handle; returns what was noted. */
+PyObject *pyacl_forget_event(uint64_t event);
+/* Notes it again, if it was not destroyed; takes the note, which may be NULL. */
+void pyacl_restore_event(aclError code, uint64_t event, PyObject *note);
+
 /* Number of the last callback that was launched. */
 uint64_t pyacl_last_callback(void);
 /* Gives back the callbacks of a stream up to that number if the call that has ended the stream's work succeeded. */

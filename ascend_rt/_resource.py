@@ -8,10 +8,18 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from ascend_rt._driver import address, usable
+from ascend_rt._driver import address, lib, usable
 from ascend_rt._handles import Handle
 from ascend_rt._lifecycle import HOST, Home
-from ascend_rt.errors import AclError, AclWarning, AscendError, ClosedError, RuntimeClosed, TaskFailed
+from ascend_rt.errors import (
+    AclError,
+    AclWarning,
+    AscendError,
+    ClosedError,
+    InvalidHandle,
+    RuntimeClosed,
+    TaskFailed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +27,15 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# What the handle of an object raises that is closed, has ended, or was not created.
+_WITHOUT_HANDLE = (AttributeError, ClosedError, InvalidHandle)
+
+
 class Resource(Handle):
     """An object that owns or borrows a handle of the runtime.
 
-    The methods that use ``_handle`` do not test it: of a closed object it raises the error.
+    The methods that use ``_handle`` do not test it: of an object that is closed, or has ended with its device, it
+    raises the error.
 
     Examples
     --------
@@ -38,13 +51,9 @@ class Resource(Handle):
     _home: Home
     _what: ClassVar[str] = "resource"
 
-    def _borrow(self, handle: Any) -> None:
-        self._home = HOST
-        self._open(handle)
-
     @property
     def _is_to_destroy(self) -> bool:
-        """Whether the handle is to be destroyed; after a reset of its device it may belong to another object."""
+        """Whether the handle is to be destroyed; what a reset of its device has ended is not."""
         return self._owned and usable() and not self._home.era.is_over
 
     @property
@@ -61,7 +70,7 @@ class Resource(Handle):
             return self is other
         try:
             return self._identity() == other._identity()
-        except (AttributeError, ClosedError):  # one is closed, perhaps by another thread just now, or was not created
+        except _WITHOUT_HANDLE:  # perhaps by another thread just now
             return False
 
     def __hash__(self) -> int:
@@ -70,19 +79,20 @@ class Resource(Handle):
         except AttributeError:
             try:
                 self._hash = hash(self._identity())
-            except (AttributeError, ClosedError):
+            except _WITHOUT_HANDLE:
                 self._hash = object.__hash__(self)
             return self._hash
 
     @property
     def is_closed(self) -> bool:
-        """Whether the object was closed."""
+        """Whether the object was closed; what a reset of its device has ended was not."""
         return self._is_closed
 
     def close(self) -> None:
         """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed.
 
-        If that fails, the object stays open and may be closed again.
+        If that fails, the object stays open and may be closed again. What a reset of its device has ended is closed
+        without a call.
         """
         handle = self._take_handle()
         if handle is None or not self._is_to_destroy:
@@ -112,6 +122,14 @@ class Resource(Handle):
             message = f"while a {self._what} was closed after an error: {failure}"
             warnings.warn(message, AclWarning, stacklevel=2, source=self)
 
+    def _refuse_ended(self) -> NoReturn:
+        device = self._home.era.device_id
+        message = (
+            f"this {self._what} has ended, because device {device} was reset; "
+            f"create a new one after Device({device}).set_current()"
+        )
+        raise InvalidHandle(lib.ACL_ERROR_RT_INVALID_HANDLE, type(self).__name__, message)
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} can be neither copied nor pickled: a handle has one owner")
 
@@ -130,12 +148,25 @@ class Resource(Handle):
 
     def _description(self) -> str:
         """Return which object it is, and its state, for the text of an open one."""
+        return f"{address(self._handle):#x}{self._place}"
+
+    @property
+    def _place(self) -> str:
+        """The device, for texts; empty if there is none, and for what is borrowed: that is only what is assumed."""
         device = self._home.era.device_id
-        return f"{address(self._handle):#x}" + (f" on device {device}" if device != HOST.era.device_id else "")
+        return "" if device == HOST.era.device_id or not self._owned else f" on device {device}"
+
+    def _state(self) -> str:
+        """Return what the text of the object says of it."""
+        if self._is_closed:
+            return "closed"
+        if self._is_ended:
+            return f"ended by a reset of device {self._home.era.device_id}"
+        return self._description() + ("" if self._owned else ", borrowed")
 
     def __repr__(self) -> str:
         try:
-            what = "closed" if self.is_closed else self._description() + ("" if self._owned else ", borrowed")
+            what = self._state()
         except (AttributeError, AscendError):  # not created yet; closed or ended by another thread
             what = "without a handle"
         return f"<ascend_rt.{type(self).__name__} {what}>"

@@ -4,6 +4,17 @@
 const ascend_rt_shared *shared;
 
 static PyObject *check; /* ascend_rt._driver.check */
+static PyObject *homes; /* ascend_rt._lifecycle.homes */
+
+/* The home that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */
+static struct place {
+    const char *name;
+    PyObject *known, *find;
+} places[] = {
+    [IN_CONTEXT] = {"home", NULL, NULL},
+    [ON_DEVICE] = {"home_of_device", NULL, NULL},
+};
+static MUTEX(places_mutex);
 
 static const short_paths *const classes[] = {&event_paths, &stream_paths, &in_flight_paths, &graph_paths,
                                              &buffer_paths};
@@ -23,6 +34,7 @@ function functions[FUNCTIONS] = {
     [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
+    [GET_DEVICE] = {"aclrtGetDevice", NULL},
 };
 
 PyObject *fail(int code, const char *function) {
@@ -60,6 +72,56 @@ PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py
 
 PyObject *get_in_python(const short_path *path, PyObject *self) {
     return PyObject_CallFunctionObjArgs(path->in_python, self, NULL);
+}
+
+/* What lives on the device of the calling thread's context, if that is known; without an exception. */
+static PyObject *home_on_device(void) {
+    int32_t device = 0;
+    aclError code;
+    if (!is_direct(GET_DEVICE)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtGetDevice, GET_DEVICE)(&device);
+    Py_END_ALLOW_THREADS;
+    PyObject *number = code == ACL_SUCCESS ? PyLong_FromLong(device) : NULL;
+    PyObject *home = number != NULL ? get_item(homes, number) : NULL;
+    Py_XDECREF(number);
+    PyErr_Clear(); /* Python looks again */
+    return home;
+}
+
+PyObject *home_of_new(enum living living) {
+    LOCK(places_mutex);
+    PyObject *home = Py_XNewRef(places[living].known);
+    UNLOCK(places_mutex);
+    if (home == NULL && living == ON_DEVICE) {
+        home = home_on_device();
+    }
+    return home != NULL ? home : PyObject_CallFunctionObjArgs(places[living].find, NULL);
+}
+
+static PyObject *note_homes(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    (void)module;
+    if (count != sizeof places / sizeof places[0]) {
+        PyErr_SetString(PyExc_TypeError, "note_homes() takes a home, or None, for each kind of objects");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        LOCK(places_mutex);
+        PyObject *before = exchange(&places[i].known, args[i] != Py_None ? Py_NewRef(args[i]) : NULL);
+        UNLOCK(places_mutex);
+        Py_XDECREF(before);
+    }
+    Py_RETURN_NONE;
+}
+
+static bool find_places(void) {
+    bool is_found = (homes = attribute_of("ascend_rt._lifecycle", "homes")) != NULL;
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && is_found; ++i) {
+        is_found = (places[i].find = attribute_of("ascend_rt.context", places[i].name)) != NULL;
+    }
+    return is_found;
 }
 
 PyObject *destroy(handle *self, int place) {
@@ -137,7 +199,7 @@ static PyObject *install_short_paths(PyObject *module, PyObject *class) {
     (void)module;
     PyTypeObject *const type = (PyTypeObject *)class;
     if (host == NULL && PyType_IsSubtype(type, handle_type) &&
-        (host = attribute_of("ascend_rt._lifecycle", "HOST")) == NULL) {
+        ((host = attribute_of("ascend_rt._lifecycle", "HOST")) == NULL || !find_places())) {
         return NULL;
     }
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i) {
@@ -182,6 +244,8 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
         {"install_short_paths", install_short_paths, METH_O,
          "Put the short paths in front of the methods of a class; return the class."},
+        {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
+         "Note where new objects live that need a context, and those that need but a device; None: it depends."},
         {"release", release_batch, METH_O,
          "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
         {"disruptions", disruptions_so_far, METH_NOARGS,

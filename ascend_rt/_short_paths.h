@@ -32,6 +32,7 @@ enum {
     LAUNCH,
     MALLOC,
     FREE,
+    GET_DEVICE,
     FUNCTIONS,
 };
 
@@ -136,6 +137,10 @@ static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_s
 static inline uint64_t disruptions(uint64_t aborts) {
     return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + aborts : UNKNOWN;
 }
+
+/* What a new object lives in, a new reference, or NULL: in its context, as memory does, or only on its device. */
+enum living { IN_CONTEXT, ON_DEVICE };
+PyObject *home_of_new(enum living living);
 
 /* Closes an object by a function that takes its handle; if that fails, it stays open. */
 PyObject *destroy(handle *self, int place);

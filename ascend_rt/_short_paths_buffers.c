@@ -4,23 +4,11 @@
 
 PyTypeObject *plain_buffer;
 
-static PyObject *lifecycle;      /* the dictionary of ascend_rt._lifecycle */
-static PyObject *usual_home;     /* "usual_home" */
-static PyObject *is_over_name;   /* "is_over" */
-static PyObject *home_of_new;    /* ascend_rt.context.home */
 static PyObject *allocate_again; /* ascend_rt._in_flight.allocate_again */
 
 enum { INIT, CLOSE, PATHS };
 
 static short_path paths[PATHS];
-
-static PyObject *home_of_buffer(void) {
-    PyObject *usual = get_item(lifecycle, usual_home);
-    if (is_none(usual)) {
-        set(&usual, PyObject_CallFunctionObjArgs(home_of_new, NULL));
-    }
-    return usual;
-}
 
 static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
@@ -41,7 +29,7 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
         pointer = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
         Py_XDECREF(address);
     }
-    PyObject *const home = pointer != NULL ? home_of_buffer() : NULL;
+    PyObject *const home = pointer != NULL ? home_of_new(IN_CONTEXT) : NULL;
     if (home == NULL) {
         return NULL;
     }
@@ -49,22 +37,10 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
     return handle_own(object, pointer, home) ? Py_NewRef(Py_None) : NULL;
 }
 
-/* Whether an object may be closed without Python: only the reset of its device may have destroyed it before. */
-static bool is_at_home(const handle *self) {
-    if (self->home == NULL) {
-        return false;
-    }
-    PyObject *era = self->home == host ? NULL : PyTuple_GetItem(self->home, 0);
-    PyObject *is_over = era != NULL ? PyObject_GetAttr(era, is_over_name) : Py_NewRef(Py_False);
-    Py_XDECREF(is_over);
-    return is_over == Py_False;
-}
-
 static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
     if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) ||
-        !LOAD(self->handle.is_known) || !LOAD(self->handle.is_owned) || !is_none(LOAD(self->views)) ||
-        !is_at_home(&self->handle)) {
+        !LOAD(self->handle.is_known) || !LOAD(self->handle.is_owned) || !is_none(LOAD(self->views))) {
         return call_python(&paths[CLOSE], object, args, count, names);
     }
     PyObject *const closed = destroy(&self->handle, FREE);
@@ -82,11 +58,7 @@ static short_path paths[PATHS] = {
 
 static bool connect(PyObject *class) {
     plain_buffer = (PyTypeObject *)Py_NewRef(class);
-    return (lifecycle = attribute_of("ascend_rt._lifecycle", "__dict__")) != NULL &&
-           (usual_home = PyUnicode_InternFromString("usual_home")) != NULL &&
-           (is_over_name = PyUnicode_InternFromString("is_over")) != NULL &&
-           (home_of_new = attribute_of("ascend_rt.context", "home")) != NULL &&
-           (allocate_again = attribute_of("ascend_rt._in_flight", "allocate_again")) != NULL;
+    return (allocate_again = attribute_of("ascend_rt._in_flight", "allocate_again")) != NULL;
 }
 
 const short_paths buffer_paths = {&buffer_type, paths, PATHS, connect};

@@ -21,12 +21,14 @@ static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, 
     if (code != ACL_SUCCESS) {
         return fail(code, "aclrtCreateEventExWithFlag");
     }
-    return handle_own(object, created, Py_NewRef(host)) ? Py_NewRef(Py_None) : NULL;
+    PyObject *const home = home_of_new(ON_DEVICE);
+    return home != NULL && handle_own(object, created, home) ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     handle *const self = (handle *)object;
-    if (count != 0 || names != NULL || !is_direct(DESTROY) || !LOAD(self->is_known) || !LOAD(self->is_owned)) {
+    if (count != 0 || names != NULL || !is_direct(DESTROY) || !LOAD(self->is_known) || !LOAD(self->is_owned) ||
+        LOAD(((event *)object)->is_shared)) { /* others may have the handle, of which Python keeps a note */
         return call_python(&paths[CLOSE], object, args, count, names);
     }
     return destroy(self, DESTROY);

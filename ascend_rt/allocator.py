@@ -17,7 +17,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import callback
-from ascend_rt._driver import address, call, ffi, lib
+from ascend_rt._driver import address, call, ffi, lib, pointer
 from ascend_rt._lifecycle import Era, era_of
 from ascend_rt.context import current_device_id, switched
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 class _Registration(NamedTuple):
     allocator: Allocator
     descriptor: Any
+    era: Era  # of the stream: another one may have its handle later
 
 
 _registered: dict[int, _Registration] = {}  # stream -> what the runtime may call for it
@@ -135,7 +136,7 @@ class Allocator(ABC):
             call("aclrtAllocatorDestroyDesc", descriptor)
             raise
         before = _registered.get(address(handle))
-        _registered[address(handle)] = _Registration(self, descriptor)
+        _registered[address(handle)] = _Registration(self, descriptor, stream._in_flight.era)
         if before is not None:
             before.allocator._stream_has_left(stream)
             call("aclrtAllocatorDestroyDesc", before.descriptor)
@@ -147,7 +148,7 @@ class Allocator(ABC):
         """
         if registered(stream) is self:
             self._stream_has_left(stream)
-            forget_stream(stream._handle)
+            forget_stream(stream._in_flight.stream, stream._in_flight.era)
 
     @property
     def live_buffers(self) -> int:
@@ -226,19 +227,31 @@ class _OfFunctions(Allocator):
 
 def registered(stream: Stream) -> Allocator | None:
     """Return the allocator that was registered for a stream from here, or None; closing a stream unregisters it."""
-    found = None if stream.is_closed else _registered.get(stream.handle)
-    return None if found is None else found.allocator
+    found = None if stream.is_closed else _registered.get(stream._in_flight.stream)
+    return None if found is None or found.era is not stream._in_flight.era else found.allocator
 
 
-def forget_stream(handle: Any) -> None:
-    """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration for ever."""
-    found = _registered.pop(address(handle), None)
-    if found is None:
+def forget_stream(stream: int, era: Era | None = None) -> None:
+    """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration for ever.
+
+    Also after the reset of its device has destroyed it. The runtime does not use the handle then, it only looks it up,
+    and a new stream may get the same.
+
+    Parameters
+    ----------
+    stream : int
+        The handle.
+    era : Era, optional
+        Of the stream that is meant; None is any that has the handle.
+    """
+    found = _registered.get(stream)
+    if found is None or era not in (None, found.era):
         return
+    del _registered[stream]
     try:
-        call("aclrtAllocatorUnregister", handle)
+        call("aclrtAllocatorUnregister", pointer(stream))
     except BaseException:
-        _registered.setdefault(address(handle), found)  # the runtime may still call it
+        _registered.setdefault(stream, found)  # the runtime may still call it
         raise
     call("aclrtAllocatorDestroyDesc", found.descriptor)
 
@@ -385,12 +398,15 @@ class CachingAllocator(Allocator):
             )
 
     def _stream_has_left(self, stream: Stream) -> None:
+        if not stream._is_open:
+            return
         # The stream, or its context, may be destroyed: then it has no work.
         with suppress(InvalidHandle, InvalidArgument), switched(stream._context) if stream._context else nullcontext():
             last_use = stream.record()
             stream._in_flight.keep(self)  # and with it what is cached
             with self._lock:
-                self._last_uses = [*(event for event in self._last_uses if not event.is_done), last_use]
+                pending = [event for event in self._last_uses if event._is_open and not event.is_done]
+                self._last_uses = [*pending, last_use]
 
     def _take(self, era: Era, size: int) -> CachedBuffer | None:
         sizes = self._sizes[era]
@@ -473,12 +489,13 @@ class CachingAllocator(Allocator):
         return bool(buffers)
 
     def _synchronize(self) -> None:
-        streams = [stream for stream, registration in list(_registered.items()) if registration.allocator is self]
-        for stream in streams:
-            with suppress(InvalidHandle):  # its device was reset, or its owner has destroyed it
-                call("aclrtSynchronizeStream", ffi.cast("aclrtStream", stream))
+        own = [stream for stream, it in list(_registered.items()) if it.allocator is self and not it.era.is_over]
+        for stream in own:
+            with suppress(InvalidHandle):  # its owner has destroyed it
+                call("aclrtSynchronizeStream", pointer(stream))
         for event in self._last_uses:
-            event.synchronize()
+            with suppress(InvalidHandle):  # its device was reset
+                event.synchronize()
 
 
 class CachedBuffer(Buffer):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
 from ascend_rt._driver import address, call, check, check_address, ffi, lib
-from ascend_rt._lifecycle import Home
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.errors import AclError, RuntimeClosed, TaskFailed
 
@@ -86,15 +86,20 @@ class Context(Resource):
     @classmethod
     def from_handle(cls, handle: int) -> Self:
         """Borrow a context of another owner by its handle; it is never destroyed by this object."""
+        borrowed = ffi.cast("aclrtContext", check_address(handle))
+        return cls._lend(borrowed, _home_of_context(borrowed))
+
+    @classmethod
+    def _lend(cls, handle: Any, home: Home) -> Self:
         context = cls.__new__(cls)
-        context._borrow(ffi.cast("aclrtContext", check_address(handle)))
+        context._borrow(handle, home)
         return context
 
     @classmethod
     def current(cls) -> Self | None:
         """Return the calling thread's context, borrowed, or None (``aclrtGetCurrentContext``)."""
         handle = current_handle_or_none()
-        return None if handle is None else cls.from_handle(address(handle))
+        return None if handle is None else cls._lend(handle, _home_of_context(handle))
 
     def set_current(self) -> None:
         """Make this the calling thread's context (``aclrtSetCurrentContext``)."""
@@ -116,7 +121,7 @@ class Context(Resource):
         TaskFailed
             A task has failed there, and no synchronization has reported it. The context is closed.
         """
-        failed = self._finish() if not self.is_closed and self._is_to_destroy else None
+        failed = self._finish() if self._is_open and self._is_to_destroy else None
         super().close()
         if failed is not None:
             raise failed
@@ -144,7 +149,7 @@ class Context(Resource):
         if is_too_late() or not self._is_to_destroy:
             return
         try:
-            if self._is_busy():
+            if self._is_open and self._is_busy():
                 _lifecycle.defer(self)
                 message = f"{self!r} was discarded; it is destroyed when its work is done. Close it"
                 warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
@@ -155,7 +160,7 @@ class Context(Resource):
 
     def _close_if_done(self) -> bool:
         """Close a context that was discarded, unless it has work left; what goes wrong becomes a warning."""
-        if not self.is_closed and self._is_to_destroy and self._is_busy():
+        if self._is_open and self._is_to_destroy and self._is_busy():
             return False
         super()._discard()
         return True
@@ -177,16 +182,32 @@ class Context(Resource):
 
 def home(device_id: int | None = None) -> Home:
     """Return what a new object lives in: on the device of the calling thread's context, or on the one that is given."""
-    usual = _lifecycle.usual_home or _lifecycle.find_usual_home()
+    usual = _lifecycle.usual_home
     if usual is not None and device_id in (None, usual.era.device_id):
         return usual
     handle = current_handle_or_none() if _lifecycle.explicit_contexts else None
     owner = None if handle is None else _lifecycle.explicit_contexts.get(address(handle))
     if owner is not None and device_id in (None, owner._home.era.device_id):
         return Home(owner._home.era, owner)
-    if device_id is not None:
-        return Home(_lifecycle.era_of(device_id))
-    return Home(_lifecycle.only_era() or _lifecycle.era_of(current_device_id()))
+    return home_of_device() if device_id is None else _lifecycle.home_of(device_id)
+
+
+def home_of_device() -> Home:
+    """Return what a new object lives in that needs no context, only its device: the one of the thread's context."""
+    return _lifecycle.only_home or _lifecycle.home_of(current_device_id())
+
+
+def _home_of_context(handle: Any) -> Home:
+    """Return what a context lives in: it is one of ours, or the current one, or of a device that is not known."""
+    owner = _lifecycle.explicit_contexts.get(address(handle))
+    if owner is not None:
+        return owner._home
+    return home_of_device() if current_handle_or_none() == handle else HOST
+
+
+def home_of_borrowed() -> Home:
+    """Return what a borrowed object is assumed to live in: on the device of the thread's context, if it has one."""
+    return HOST if current_handle_or_none() is None else home_of_device()
 
 
 def current_device_id() -> int:

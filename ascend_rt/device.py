@@ -164,11 +164,12 @@ class Device:
 
         Notes
         -----
-        The last reset waits for the device's work and destroys the primary context with its streams, whose objects
-        then answer :class:`InvalidHandle`; the calling thread has no context afterwards, not even if its context was
-        the primary one of another device. Unless an explicit context keeps the device open, the memory of the device
-        is freed too, and closing an older buffer or pool does nothing. The exit of the interpreter undoes the remaining
-        calls of :meth:`set_current`. A failed task that was not reported before is not reported by the reset.
+        The last reset waits for the device's work and destroys the primary context with its streams; the calling
+        thread has no context afterwards, not even if its context was the primary one of another device. Unless an
+        explicit context keeps the device open, its memory is freed too, and all objects that live on it end: they raise
+        :class:`InvalidHandle`, and closing them does nothing. If the reset fails, they are open again. The exit of the
+        interpreter undoes the remaining calls of :meth:`set_current`. A failed task that was not reported before is not
+        reported by the reset.
         """
         references = _lifecycle.references_to(self._id)
         if references == 1 or (force and references):

@@ -103,7 +103,7 @@ class InvalidArgument(AclError, ValueError):
 
 
 class InvalidHandle(AclError, ValueError):
-    """A handle is destroyed, foreign, or of another type.
+    """A handle is destroyed, foreign, or of another type; or its object has ended with a reset of its device.
 
     Examples
     --------

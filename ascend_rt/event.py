@@ -11,6 +11,7 @@ from ascend_rt._driver import address, call, check, check_address, failure, ffi,
 from ascend_rt._handles import EventHandle, install_short_paths, release
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds
+from ascend_rt.context import home_of_borrowed, home_of_device
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -121,13 +122,18 @@ class Event(Resource, EventHandle):
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
-        """Borrow an event of another owner by its handle; it is never destroyed by this object."""
+        """Borrow an event of another owner by its handle; it is never destroyed by this object.
+
+        If no object of this package has told the handle, the event is taken for one of the current device: the last
+        reset of that ends the object.
+        """
         _lifecycle.initialize()
+        borrowed = ffi.cast("aclrtEvent", check_address(handle))
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
         event._work = event._before = None
         event._is_shared = True
-        event._borrow(ffi.cast("aclrtEvent", check_address(handle)))
+        event._borrow(borrowed, _lifecycle.events.get(address(borrowed)) or home_of_borrowed())
         return event
 
     @classmethod
@@ -166,7 +172,7 @@ class Event(Resource, EventHandle):
         event._has_time = False
         event._work = event._before = None
         event._is_shared = True
-        event._own(out[0])
+        event._own(out[0], home_of_device())
         return event
 
     def export(self) -> bytes:
@@ -211,7 +217,7 @@ class Event(Resource, EventHandle):
         self._has_time = flags is None or bool(flags & _TIME_LINE)
         self._work = self._before = None
         self._is_shared = flags == _IPC or not new_mode  # an earlier record of the others lets waits pass, too
-        self._own(out[0])
+        self._own(out[0], home_of_device())
 
     def record(self, stream: Stream | None = None) -> None:
         """Record the event: it completes when the work enqueued on the stream so far is done.
@@ -225,14 +231,14 @@ class Event(Resource, EventHandle):
         -----
         ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
         """
-        stream = _given_or_current(stream)
-        in_flight = stream._in_flight
+        event, stream = self._handle, _given_or_current(stream)
+        recording, in_flight = stream._handle, stream._in_flight
         before = in_flight.end_batch_for_record()
         ended: Batch | None = None
         self._begin_record(in_flight)
         try:
-            code = lib.aclrtRecordEvent(self._handle, stream._handle)
-            if before is not None and not code and not lib.ascend_rt_captured_graph(stream._handle):
+            code = lib.aclrtRecordEvent(event, recording)
+            if before is not None and not code and not lib.ascend_rt_captured_graph(recording):
                 ended = before  # another thread has begun no capture meanwhile
         finally:
             self._end_record(in_flight, ended)
@@ -253,8 +259,8 @@ class Event(Resource, EventHandle):
         NotSupported
             The event is of another kind.
         """
-        stream = _given_or_current(stream)
-        code = lib.aclrtResetEvent(self._handle, stream._handle)
+        event, stream = self._handle, _given_or_current(stream)
+        code = lib.aclrtResetEvent(event, stream._handle)
         if code:
             check(code, "aclrtResetEvent")
 
@@ -353,8 +359,10 @@ class Event(Resource, EventHandle):
     @property
     def handle(self) -> int:
         """The runtime's handle as an integer, for other libraries, which may record it; valid until it is closed."""
+        number = address(self._handle)
         self._is_shared = True
-        return address(self._handle)
+        _lifecycle.events[number] = self._home
+        return number
 
     def elapsed_time(self, end: Event) -> float:
         """Return the time from this event's record to the record of another, in milliseconds.
@@ -411,11 +419,14 @@ class Event(Resource, EventHandle):
         if status < 0:
             lib.aclGetRecentErrMsg()  # discard the text: an event of a capture, for instance, has no state
         state = ", never recorded" if status == _COMPLETE and work is None and self._owned else _STATES.get(status, "")
-        return super()._description() + ("" if work is None else work.where) + state
+        return f"{address(self._handle):#x}{self._place if work is None else work.where}{state}"
 
     def _destroy(self, handle: Any) -> None:
+        given = _lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it
         code = lib.aclrtDestroyEvent(handle)
         if code:
+            if given is not None:
+                _lifecycle.events[address(handle)] = given
             check(code, "aclrtDestroyEvent")
 
 

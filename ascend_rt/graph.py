@@ -232,6 +232,7 @@ class Graph(Resource, GraphHandle):
         for task in changes:
             if task.graph is not self:
                 raise ValueError("the task belongs to another graph")
+        self._handle  # noqa: B018  (a closed graph says so)
         for task, change in changes.items():
             if change is None:
                 call("aclmdlRITaskDisable", task._handle)
@@ -387,7 +388,7 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
 
 def _give_up(stream: Stream) -> None:
     """End the capture after an exception; that is what the caller is to see."""
-    if stream.is_closed or not usable():
+    if not stream._is_open or not usable():
         return
     out = ffi.new("aclmdlRI *")
     if lib.aclmdlRICaptureEnd(stream._handle, out) == 0:

@@ -12,7 +12,7 @@ from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check_address, ffi, lib
 from ascend_rt._handles import BufferHandle, install_short_paths
 from ascend_rt._in_flight import allocate_memory
-from ascend_rt._lifecycle import HOST, Home
+from ascend_rt._lifecycle import HOST, Home, home_of
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
 
@@ -256,7 +256,8 @@ class Buffer(Resource, BufferHandle):
         >>> part.to_numpy().tobytes(), part.base is owner
         (b'owed', True)
         """
-        location = pointer_attributes(address).location
+        attributes = pointer_attributes(address)
+        location = attributes.location
         if location not in _ON_DEVICE:
             raise ValueError(f"{address:#x} is no address of a device's memory; the runtime calls it {location.name}")
         address, nbytes = index(address), check_size(nbytes)
@@ -265,14 +266,15 @@ class Buffer(Resource, BufferHandle):
             if 0 <= start < start + nbytes <= owner.nbytes:
                 return owner[start : start + nbytes]
             owner = (owner,)  # other memory, of which this is no part
-        return cls._lend(address, nbytes, owner)
+        where = HOST if location == lib.ACL_MEM_LOCATION_TYPE_MANAGED else home_of(attributes.device_id)
+        return cls._lend(address, nbytes, owner, where)
 
     @staticmethod
-    def _lend(address: int, nbytes: int, owner: object) -> Buffer:
+    def _lend(address: int, nbytes: int, owner: object, home: Home) -> Buffer:
         buffer = Buffer.__new__(Buffer)
         buffer._describe(nbytes, owner)
         # Never owned, not even for a moment: discarded then, it would free the memory.
-        buffer._borrow(ffi.cast("char *", address))
+        buffer._borrow(ffi.cast("char *", address), home)
         return buffer
 
     @classmethod
@@ -349,7 +351,7 @@ class Buffer(Resource, BufferHandle):
         start, stop, step = part.indices(self._nbytes)
         if step != 1 or stop <= start:
             raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
-        view = Buffer._lend(self.handle + start, stop - start, self)
+        view = Buffer._lend(self.handle + start, stop - start, self, self._home)
         self._close_with_this(view)
         return view
 

@@ -179,7 +179,7 @@ class PoolBuffer(Buffer):
         stream : Stream, optional
             The last one that uses it; the stream of the allocation, if not given.
         """
-        if stream is not None and not self.is_closed:
+        if stream is not None and self._is_open:
             self._use(given_or_current(stream))
         super().close()
 
@@ -191,7 +191,7 @@ class PoolBuffer(Buffer):
     def _destroy(self, handle: Any) -> None:
         if cast(MemoryPool, self._parent).is_closed:  # which has freed all its memory
             return
-        code = _NO_STREAM if self._stream.is_closed else self._free_in_order(handle)
+        code = self._free_in_order(handle) if self._stream._is_open else _NO_STREAM
         if code == _NO_STREAM:  # it was destroyed, so no work uses the memory any more
             call("aclrtFree", handle)
         else:

@@ -16,6 +16,7 @@ from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
 from ascend_rt._handles import StreamHandle, disruptions, install_short_paths, release
 from ascend_rt._in_flight import InFlight, aborting, when_over
+from ascend_rt._lifecycle import HOST, Home, home_of
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
@@ -102,8 +103,9 @@ class Stream(Resource, StreamHandle):
         priority = min(max(index(priority), 0), _LOWEST_PRIORITY)
         call("aclrtCreateStreamWithConfig", out, priority, index(flags))
         InFlight.forget(out[0])  # what is known of an older stream that had this handle
+        allocator.forget_stream(address(out[0]))
         created_in = home()
-        self._prepare(out[0], context, created_in.era.device_id)
+        self._prepare(out[0], context, created_in)
         self._own(out[0], created_in)
 
     @classmethod
@@ -121,8 +123,9 @@ class Stream(Resource, StreamHandle):
         if not handle and context is not None and supports("aclrtCtxGetCurrentDefaultStream"):
             handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
         borrowed = ffi.cast("aclrtStream", handle)
-        stream._prepare(borrowed, context, _failures.ANY if context is None else current_device_id())
-        stream._borrow(borrowed)
+        where = HOST if context is None else home_of(current_device_id())
+        stream._prepare(borrowed, context, where)
+        stream._borrow(borrowed, where)
         return stream
 
     @classmethod
@@ -166,11 +169,11 @@ class Stream(Resource, StreamHandle):
         """
         stream = _current.get()
         context = current_handle()
-        if stream is not None and stream._context in (context, None):
+        if stream is not None and stream._context in (context, None) and not stream._is_ended:
             return stream
         handle = _default_handle()
         found = _default_streams.get(handle)
-        if found is None or found.is_closed or found._context != context:
+        if found is None or not found._is_open or found._context != context:
             found = _default_streams[handle] = cls.from_handle(handle)
         return found
 
@@ -196,16 +199,17 @@ class Stream(Resource, StreamHandle):
             finally:
                 _current.reset(token)
 
-    def _prepare(self, handle: Any, context: Any | None, device: int) -> None:
+    def _prepare(self, handle: Any, context: Any | None, where: Home) -> None:
         self._context = context
         self._foreign = None
-        self._in_flight = InFlight.of(handle, device, context)
+        self._in_flight = InFlight.of(handle, where.era, context)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
     def record(self, event: Event | None = None) -> Event:
         """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
         if event is None:
+            self._handle  # noqa: B018  (a closed stream says so)
             event = Event()
         if not isinstance(event, Event):
             raise TypeError(f"a stream records an Event, not {type(event).__name__}")
@@ -246,6 +250,7 @@ class Stream(Resource, StreamHandle):
 
     def _wait_for(self, other: object, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
+        self._handle  # noqa: B018  (a closed stream says so)
         from ascend_rt.notify import Notify  # which uses this module
 
         if isinstance(other, Notify):
@@ -314,10 +319,10 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
-        limit = FOR_EVER if timeout is None else milliseconds(timeout)
+        handle, limit = self._handle, FOR_EVER if timeout is None else milliseconds(timeout)
         ended = self._in_flight.end_batch()
         try:
-            code = lib.ascend_rt_synchronize_stream(self._handle, limit)
+            code = lib.ascend_rt_synchronize_stream(handle, limit)
         except BaseException:  # of a signal handler, in place of the code
             self._in_flight.keep_failure()
             raise
@@ -465,7 +470,7 @@ class Stream(Resource, StreamHandle):
     def context(self) -> Context:
         """The context that it belongs to, borrowed; if that is not known, as with :attr:`device`."""
         self._handle  # noqa: B018
-        return Context.from_handle(address(self._context or current_handle()))
+        return Context._lend(self._context or current_handle(), self._home)
 
     def __ascend_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol and the handle, for other packages (see :meth:`from_foreign`)."""
@@ -506,7 +511,7 @@ class Stream(Resource, StreamHandle):
         AclError
             The stream could not be destroyed; it stays open and may be closed again.
         """
-        if callback.is_inside() and not self.is_closed and self._owned:
+        if callback.is_inside() and self._is_open and self._owned:
             raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
         handle, failed, may_be_gone = self._take_handle(), None, False
         if handle is None:
@@ -562,7 +567,7 @@ class Stream(Resource, StreamHandle):
         return code
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
-        allocator.forget_stream(handle)
+        allocator.forget_stream(address(handle), self._in_flight.era)
         if self._home.era.is_over:  # the reset of its device has destroyed it
             return
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
@@ -595,7 +600,7 @@ class Stream(Resource, StreamHandle):
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
         try:
-            if not self.is_closed and (callback.is_inside() or self._is_busy()):
+            if self._is_open and (callback.is_inside() or self._is_busy()):
                 return False
             self.close()
         except AclError as error:
@@ -604,7 +609,7 @@ class Stream(Resource, StreamHandle):
         return True
 
     def _is_busy(self) -> bool:
-        if self._home.era.is_over or lib.ascend_rt_captured_graph(self._handle):
+        if lib.ascend_rt_captured_graph(self._handle):
             return False
         status = self._in_its_context(lib.ascend_rt_stream_status, self._handle)
         if status < 0:
@@ -640,7 +645,7 @@ def _let_go(in_flight: InFlight, ended: Batch | None, launched: list[Call]) -> N
 def _recorded_behind(in_flight: InFlight) -> Event | None:
     """Record an event behind what is submitted, for what it uses; None if that is impossible."""
     handle = in_flight._handle
-    if lib.ascend_rt_captured_graph(handle):
+    if in_flight.era.is_over or lib.ascend_rt_captured_graph(handle):
         return None
     try:
         event = Event()

@@ -302,11 +302,11 @@ class VirtualMemory(Resource):
         start = self._address(nbytes, offset)
         stop = start + nbytes
         mappings = [found for mapping in list(self._mappings.values()) if (found := mapping.buffer()) is not None]
-        behind = [it for it in mappings if not it.is_closed and it.handle < stop and start < it.handle + it.nbytes]
+        behind = [it for it in mappings if it._is_open and it.handle < stop and start < it.handle + it.nbytes]
         mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
         if mapped < nbytes:
             raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
-        view = Buffer._lend(start, nbytes, behind)
+        view = Buffer._lend(start, nbytes, behind, behind[0]._home)
         for it in behind:
             it._close_with_this(view)
         return view

@@ -39,7 +39,7 @@ class Latch:
 
     def release(self) -> None:
         """Let the stream go on. Releasing twice is allowed."""
-        if not self._releaser.is_closed:
+        if self._releaser._is_open:
             self._gate.record(self._releaser)
             with suppress(TaskFailed, DeviceLost):  # of another stream, which tells it: in STOP mode all of them do
                 self._releaser.close()

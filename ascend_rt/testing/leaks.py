@@ -66,7 +66,7 @@ def no_leaks(*kinds: type) -> Iterator[None]:
     finally:
         _handles.set_on_open(outer)
     gc.collect()
-    left = [(found, stack) for reference, stack in opened if (found := reference()) is not None and not found.is_closed]
+    left = [(found, stack) for reference, stack in opened if (found := reference()) is not None and found._is_open]
     if left:
         raise Leak("".join(f"\n{resource!r} is still open. It was created here:\n{stack}" for resource, stack in left))
 

@@ -813,7 +813,7 @@ def test_what_a_running_task_uses_is_kept_while_its_stream_is_destroyed(stream: 
 def test_what_a_task_uses_is_kept_while_its_device_is_reset(
     device: Device, lib: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, seen, called = lib.aclrtResetDevice, [], []
+    real, seen, called, gate = lib.aclrtResetDevice, [], [], threading.Event()
     Device(1).set_current()
     Device(1).reset(force=True)  # what other tests have left: the reset below is to be that of the last reference
 
@@ -821,14 +821,14 @@ def test_what_a_task_uses_is_kept_while_its_device_is_reset(
         """Do what another thread may, while the tasks that it has submitted late are waited for."""
         stream.close()
         seen.append(alive(kept))
-        latch.release()
+        gate.set()
         return real(device_id)
 
     with monkeypatch.context() as patch:
         patch.setattr(lib, "aclrtResetDevice", reset)
         Device(1).set_current()
         stream = Stream()
-        latch = Latch(stream)
+        stream.launch_host_func(gate.wait)  # an event that held it would end with the device, too
         kept = fill_and_forget(stream)
         stream.launch_host_func(called.append, 1)
         _lifecycle.reset_device(1)

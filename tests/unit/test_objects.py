@@ -76,7 +76,7 @@ def texts(stream: Stream, event: Event) -> tuple[str, str]:
 
 def test_streams_and_events_tell_their_device_number_and_state(stream: Stream, device: Device) -> None:
     event = Event()
-    assert repr(event) == f"<ascend_rt.Event {event.handle:#x}, never recorded>"
+    assert repr(event) == f"<ascend_rt.Event {event.handle:#x} on device 0, never recorded>"
     assert repr(stream) == f"<ascend_rt.Stream {stream.id} on device 0, idle>"
     with Latch(stream):
         event.record(stream)
