@@ -27,11 +27,18 @@ ROOT = HERE.parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     help_text = "the library under test: the simulator (default) or the vendor's"
     parser.addoption("--backend", choices=("sim", "cann"), default="sim", help=help_text)
+    double = "run on a library that dies where the vendor's may, as of a release (docs/testing.md)"
+    parser.addoption("--double", nargs="?", const="newest", metavar="RELEASE", help=double)
     parser.addoption("--full", action="store_true", help="also run what is marked full, as CI does")
     parser.addoption("--long", action="store_true", help="also run what is marked long, as .ci/long does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--double"):
+        from support import doubles
+
+        config.option.backend = "cann"
+        config.pluginmanager.register(doubles.Session(config), "double")
     # In the environment too: programs that tests start have the same library under test.
     os.environ["ASCEND_RT_BACKEND"] = config.getoption("--backend")
     # Tests that run at the same time count streams and free memory.

@@ -67,6 +67,7 @@ def place(lib: Any, ffi: Any, address: Any) -> int:
 
 
 @pytest.mark.parametrize(("size", "whole"), [(1, PAGE), (33, PAGE), (1 << 20, 1 << 20), ((1 << 20) + 1, HUGE)])
+@pytest.mark.simulator("the vendor's library follows what was freed")
 def test_pinned_memory(size: int, whole: int, lib: Any, ffi: Any, device: Any) -> None:
     out, base, found = ffi.new("void **"), ffi.new("void **"), ffi.new("size_t *")
     assert lib.aclrtMallocHost(out, size) == OK

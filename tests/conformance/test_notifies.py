@@ -70,6 +70,7 @@ def test_a_wait_with_a_time_limit_fails_at_the_next_synchronization(lib, ffi, ot
     assert lib.aclrtSynchronizeStream(raw(ffi, other)) == 0
 
 
+@pytest.mark.simulator("the vendor's library follows destroyed handles")
 def test_a_destroyed_notify_with_a_pending_wait(lib, ffi, stream, other, device) -> None:
     out = ffi.new("aclrtNotify *")
     assert lib.aclrtCreateNotify(out, 0) == 0

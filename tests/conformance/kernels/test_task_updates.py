@@ -132,6 +132,7 @@ def test_an_update_reads_its_memory_when_its_turn_comes(
     assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DRIVER
 
 
+@pytest.mark.simulator("the vendor's library follows garbage")
 def test_refused_updates_of_random_tasks(
     model: Model, random: Random, stream: Stream, graph: Graph, lib: Any, ffi: Any
 ) -> None:
