@@ -65,15 +65,27 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    marker = item.get_closest_marker("simulator")
-    if marker is not None and item.config.getoption("--backend") != "sim":
-        pytest.skip(*marker.args)
+    if item.config.getoption("--backend") == "sim":
+        return
+    double = item.config.pluginmanager.get_plugin("double")
+    for marker in item.iter_markers("simulator"):
+        if not (double and double.stands_in(*marker.args)):
+            pytest.skip(*marker.args)
+    if double:
+        double.skip_unless_harmless(item)
 
 
 @pytest.fixture(scope="session")
 def backend(pytestconfig: pytest.Config) -> str:
     """Return the name of the library under test."""
     return str(pytestconfig.getoption("--backend"))
+
+
+@pytest.fixture(scope="session")
+def under_test(backend: str) -> dict[str, str]:
+    """Return the variables that choose the library under test, for programs with an environment of their own."""
+    named = os.environ.get("ASCEND_RT_LIBRARY")
+    return {"ASCEND_RT_BACKEND": backend} | ({} if named is None else {"ASCEND_RT_LIBRARY": named})
 
 
 @pytest.fixture(scope="session")

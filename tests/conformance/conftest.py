@@ -18,6 +18,7 @@ from support.memory_pools import MakePool, Pool
 
 from ascend_rt import Buffer, Device, fill
 
+GARBAGE = 0x1234567800
 CALLS = Path(__file__).with_name("calls.py")
 
 
@@ -47,16 +48,18 @@ def calls(answer: Callable[..., Any], followed: Callable[..., str | None]) -> Ca
 
 
 @pytest.fixture
-def check(lib: Any, ffi: Any) -> Callable[..., None]:
+def check(lib: Any, ffi: Any, followed: Callable[..., str | None]) -> Callable[..., None]:
     """Return a function that makes the calls of a table, ``(function, arguments, code)``, and compares the codes.
 
-    Words among the arguments are looked up, "NULL" is NULL.
+    Words among the arguments are looked up, "NULL" is NULL. Garbage is no argument for a library that follows it.
     """
 
     def make(rows: list[tuple[str, tuple[Any, ...], int]], **values: Any) -> None:
         values["NULL"] = ffi.NULL
         for row in rows:
             function, arguments, code = row
+            if followed([[function, *(GARBAGE if it == "garbage" else None for it in arguments)]]):
+                continue
             call = getattr(lib, function)
             types = ffi.typeof(call).args
             given = [

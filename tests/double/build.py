@@ -36,7 +36,7 @@ _RULES = "libunforgiving.so"
 # aclsimHold the double would be taken for the simulator; the others are agreements of the simulator with the facade.
 _CONTROL = re.compile(
     "aclsim(FailCall|FailTask|DelayTasks|LoseDevice|PoisonDevice|TakeDownDevice|LimitResource|ClearFaults|GetInfo|Sleep"
-    "|RunOperator|(Unr|R)egister(Kernel|Symbol))"
+    "|RunOperator|IsLive|(Unr|R)egister(Kernel|Symbol))"
 )
 
 _FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Werror")

@@ -33,9 +33,11 @@ class _Handles:
     def destroy_all(self, c_type: str = "") -> None:
         self._dead |= {name for name, its_type in self._given_out.items() if its_type.startswith(c_type)}
 
-    def are_dead(self, argument: Any) -> bool:
+    def are_dead(self, argument: Any, *, is_handle: bool) -> bool:
         if isinstance(argument, str):
-            return argument.removeprefix("@") in self._dead
+            name = argument.removeprefix("@")
+            is_other = is_handle and name in self._given_out and not rules.OUTPUT.fullmatch(self._given_out[name])
+            return name in self._dead or is_other
         return isinstance(argument, int) and argument != 0
 
 
@@ -56,14 +58,13 @@ def first_dead(rows: Iterable[Sequence[Any]], functions: Mapping[str, Any]) -> s
         if function is None:
             continue
         for parameter, argument in zip(function.parameters, row[1:], strict=False):
-            is_handle = rules.INPUT.fullmatch(parameter.type) or rules.RELEASES.get(name)
-            if is_handle and handles.are_dead(argument):
+            is_handle = rules.INPUT.fullmatch(parameter.type) is not None
+            if (is_handle or rules.RELEASES.get(name)) and handles.are_dead(argument, is_handle=is_handle):
                 return name
         for parameter, argument in zip(function.parameters, row[1:], strict=False):
             if rules.INPUT.fullmatch(parameter.type) and name in rules.DESTROYED:
                 handles.destroy(argument)
-            if rules.OUTPUT.fullmatch(parameter.type) or name.startswith("aclrtMalloc"):
-                handles.give_out(argument, parameter.type)
+            handles.give_out(argument, parameter.type)
         if rules.RELEASES.get(name):
             handles.destroy(row[1])
         if name in ("aclrtResetDevice", "aclrtResetDeviceForce"):

@@ -53,6 +53,12 @@ stream, other = new("aclrtStream", "aclrtCreateStream"), new("aclrtStream", "acl
 event, notify = new("aclrtEvent", "aclrtCreateEvent"), new("aclrtNotify", "aclrtCreateNotify", 0)
 garbage = ffi.cast("void *", 0x1234567800)
 
+codes = []
+
+@ffi.callback("aclrtStreamStateCallback")
+def tell(stream, state, _):
+    codes.append(lib.aclrtStreamGetId(stream, ffi.new("int32_t *")))
+
 def hold():
     ok(lib.aclrtWaitAndResetNotify(notify, stream, 0))
 
@@ -121,6 +127,15 @@ RULES = {
         "aclrtDestroyEvent",
         "was destroyed by aclrtDestroyEvent",
         "ok(lib.aclrtDestroyEvent(event)); ok(lib.aclrtDestroyEvent(new('aclrtEvent', 'aclrtCreateEvent')))",
+    ),
+    "a stream that is told of while it is created": (
+        "ok(lib.aclrtRegStreamStateCallback(b'test', tell, ffi.NULL))\n"
+        "inner = new('aclrtStream', 'aclrtCreateStream')\n"
+        "ok(lib.aclrtDestroyStream(inner)); lib.aclrtDestroyStream(inner)",
+        "aclrtDestroyStream",
+        "was destroyed by aclrtDestroyStream",
+        "ok(lib.aclrtRegStreamStateCallback(b'test', tell, ffi.NULL)); new('aclrtStream', 'aclrtCreateStream')\n"
+        "assert codes == [0], codes",
     ),
     "a destroyed stream": (
         "ok(lib.aclrtDestroyStream(stream)); lib.aclrtStreamGetId(stream, ffi.new('int32_t *'))",
@@ -192,7 +207,7 @@ RULES = {
         "block, host = new('void *', 'aclrtMalloc', 64, 0), new('void *', 'aclrtMallocHost', 64); hold()\n"
         "ok(lib.aclrtMemcpyAsync(block, 64, host, 64, 1, stream)); lib.aclrtFreeHost(host)",
         "aclrtFreeHost",
-        "is used by a queued task",
+        "is in use by a queued task",
         "block, host = new('void *', 'aclrtMalloc', 64, 0), new('void *', 'aclrtMallocHost', 64); hold()\n"
         "ok(lib.aclrtMemcpyAsync(block, 64, host, 64, 1, stream)); release(); ok(lib.aclrtSynchronizeStream(stream))\n"
         "ok(lib.aclrtFreeHost(host)); ok(lib.aclrtFree(block))",

@@ -14,7 +14,8 @@ Release::Release(const Call &call, const void *block, bool must_be_live)
 
 void Release::end() {
     if (engine().aclsimGetCheckReports() != reports_) {
-        die(function_, "block " + text_of(block_) + " is used by a queued task, which the memory check names above");
+        die(function_,
+            "block " + text_of(block_) + " is in use by a queued task or registered, as the memory check says above");
     }
 }
 

@@ -12,7 +12,7 @@ class Release {
   public:
     // Ends the process if the block is not NULL and not live memory.
     Release(const Call &call, const void *block, bool must_be_live);
-    // Ends the process if a task that is not done uses the block.
+    // Ends the process if a task that is not done uses the block, or if it is registered.
     void end();
 
   private:
