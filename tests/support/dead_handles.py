@@ -53,7 +53,7 @@ def first_dead(rows: Iterable[Sequence[Any]], functions: Mapping[str, Any]) -> s
     """
     handles = _Handles()
     for row in rows:
-        name = row[0].removeprefix("thread:").rpartition(" x ")[2]
+        name = str(row[0]).removeprefix("thread:").rpartition(" x ")[2]
         function = functions.get(name)
         if function is None:
             continue

@@ -89,7 +89,7 @@ class Session:
         self._is_first = not hasattr(config, "workerinput")
         if self._is_first:
             config.option.maxworkerrestart = config.option.maxworkerrestart or "1000"  # a death may end a worker
-            os.environ["ASCEND_RT_LIBRARY"] = str(build(config.getoption("--double")))
+            os.environ["ASCEND_RT_LIBRARY"] = str(build(config.getoption("--double-release") or NEWEST))
             file, os.environ[LOG] = tempfile.mkstemp(prefix="ascend_rt-double-", suffix=".log")
             os.close(file)
 

@@ -351,9 +351,9 @@ os._exit(0)  # threads may be inside
 
 def _pairs() -> list[Any]:
     rows = [(waiting, other, answer == "BLOCKS") for waiting, other, answer, _ in _rows("concurrency.json")]
-    # Those that block, and one beside each waiting call; the others with --full.
+    # Those that block, and two beside each waiting call; the others with --long.
     shown = [row for row in rows if row[2] or row[1] in ("CreateEventExWithFlag", "MemcpyAsync, same stream")]
-    marks = {row: [] if row in shown else [pytest.mark.full] for row in rows}
+    marks = {row: [] if row in shown else [pytest.mark.long] for row in rows}
     return [pytest.param(*row, id=f"{row[0]}-{row[1]}", marks=marks[row]) for row in rows]
 
 
