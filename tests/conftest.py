@@ -27,11 +27,19 @@ ROOT = HERE.parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     help_text = "the library under test: the simulator (default) or the vendor's"
     parser.addoption("--backend", choices=("sim", "cann"), default="sim", help=help_text)
+    double = "run on a library that dies where the vendor's may (docs/testing.md)"
+    parser.addoption("--double", action="store_true", help=double)
+    parser.addoption("--double-release", metavar="RELEASE", help="leave out what came later than this release of CANN")
     parser.addoption("--full", action="store_true", help="also run what is marked full, as CI does")
     parser.addoption("--long", action="store_true", help="also run what is marked long, as .ci/long does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--double"):
+        from support import doubles
+
+        config.option.backend = "cann"
+        config.pluginmanager.register(doubles.Session(config), "double")
     # In the environment too: programs that tests start have the same library under test.
     os.environ["ASCEND_RT_BACKEND"] = config.getoption("--backend")
     # Tests that run at the same time count streams and free memory.
@@ -58,15 +66,27 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    marker = item.get_closest_marker("simulator")
-    if marker is not None and item.config.getoption("--backend") != "sim":
-        pytest.skip(*marker.args)
+    if item.config.getoption("--backend") == "sim":
+        return
+    double = item.config.pluginmanager.get_plugin("double")
+    for marker in item.iter_markers("simulator"):
+        if not (double and double.stands_in(*marker.args)):
+            pytest.skip(*marker.args)
+    if double:
+        double.skip_unless_harmless(item)
 
 
 @pytest.fixture(scope="session")
 def backend(pytestconfig: pytest.Config) -> str:
     """Return the name of the library under test."""
     return str(pytestconfig.getoption("--backend"))
+
+
+@pytest.fixture(scope="session")
+def under_test(backend: str) -> dict[str, str]:
+    """Return the variables that choose the library under test, for programs with an environment of their own."""
+    named = os.environ.get("ASCEND_RT_LIBRARY")
+    return {"ASCEND_RT_BACKEND": backend} | ({} if named is None else {"ASCEND_RT_LIBRARY": named})
 
 
 @pytest.fixture(scope="session")

@@ -157,6 +157,7 @@ def drop(stream, tag):
 
 
 @pytest.mark.parametrize("product", sorted(ALL))
+@pytest.mark.simulator("the vendor's library follows garbage")
 def test_codes_of_barriers(product: str, child: Callable[..., Any]) -> None:
     script = """
         garbage = ffi.cast("aclrtStream", 0x1234567800)

@@ -265,6 +265,7 @@ def test_usage_by_component(child: Callable[..., Any]) -> None:
 # --- freeing ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.simulator("the vendor's library follows what was freed")
 def test_only_starts_of_live_blocks_are_freed(memory: Memory, check: Any, lib: Any, ffi: Any) -> None:
     block, freed = memory(64 * KIB), memory(64 * KIB)
     memory.free(freed)
@@ -364,6 +365,7 @@ def test_arguments_of_allocations(check: Any, device: Any, ffi: Any) -> None:
     check(rows, **values)
 
 
+@pytest.mark.simulator("the vendor's library follows garbage")
 def test_no_context(calls: Callable[..., list[Any]]) -> None:
     rows = [
         (["aclrtMalloc", "out", 64, 6], NO_CONTEXT),

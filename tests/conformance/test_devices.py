@@ -250,6 +250,7 @@ def test_the_overflow_status_is_got_and_reset_when_the_task_runs(
 
 
 @pytest.mark.parametrize(("get", "reset", "mode"), STATUS)
+@pytest.mark.simulator("the vendor's library follows garbage")
 def test_overflow_status_arguments(
     get: str, reset: str, mode: tuple[int, ...], device: Any, lib: Any, ffi: Any
 ) -> None:

@@ -148,6 +148,7 @@ def test_a_closed_event_says_so(stream: Stream) -> None:
         event.colour  # noqa: B018
 
 
+@pytest.mark.simulator("the vendor's library follows destroyed handles")
 def test_a_borrowed_event_is_not_destroyed(stream: Stream) -> None:
     owner = Event()
     with Event.from_handle(owner.handle) as borrowed:

@@ -149,6 +149,7 @@ def test_a_graph_that_is_destroyed_ends_what_it_executes(graph: Graph, stream: A
     assert told == ["graph"]
 
 
+@pytest.mark.simulator("the adapter's own hook")
 def test_what_tasks_need_is_released_when_nothing_executes_the_graph(
     graph: Graph, stream: Any, lib: Any, ffi: Any
 ) -> None:

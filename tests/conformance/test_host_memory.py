@@ -67,6 +67,7 @@ def place(lib: Any, ffi: Any, address: Any) -> int:
 
 
 @pytest.mark.parametrize(("size", "whole"), [(1, PAGE), (33, PAGE), (1 << 20, 1 << 20), ((1 << 20) + 1, HUGE)])
+@pytest.mark.simulator("the vendor's library follows what was freed")
 def test_pinned_memory(size: int, whole: int, lib: Any, ffi: Any, device: Any) -> None:
     out, base, found = ffi.new("void **"), ffi.new("void **"), ffi.new("size_t *")
     assert lib.aclrtMallocHost(out, size) == OK
@@ -113,6 +114,7 @@ def test_configurations(product: str, child: Callable[..., Any]) -> None:
     assert child(script, ASCEND_RT_SIM_PRODUCT=product) == [row[column] for row in CONFIGURATIONS]
 
 
+@pytest.mark.simulator("the vendor's library follows what was freed")
 def test_what_frees_it(pinned: Any, block: Any, array: Any, check: Any, lib: Any, ffi: Any) -> None:
     freed = ffi.new("void **")
     assert lib.aclrtMallocHost(freed, 64) == OK
@@ -246,6 +248,7 @@ def test_registered_memory_has_the_limit_of_pinned_memory(lib: Any, ffi: Any, de
         ffi.release(address)
 
 
+@pytest.mark.simulator("registered memory is freed")
 def test_freed_memory_is_registered_no_longer(lib: Any, ffi: Any, device: Any) -> None:
     out, before = ffi.new("void **"), None
     for _ in range(2):

@@ -201,6 +201,7 @@ def test_files_that_are_no_configuration(child: Any, tmp_path: Path) -> None:
     assert child(script, tmp_path, "missing", "directory", "large", "limit") == [INVALID_FILE] * 3 + [0]
 
 
+@pytest.mark.simulator("a NULL follows a configuration")
 def test_the_first_configuration_stays(child: Any, config: Any) -> None:
     script = """
         first, same, other = (path.encode() for path in sys.argv[1:])
@@ -338,6 +339,7 @@ TYPES = {"model": MODEL, "op_executor": OP_EXECUTOR, "op_compiler": OP_COMPILER,
     ("config_text", "order"),
     [(None, ["model", "dvpp", "other", "other2"]), ("{ }", ["model", "op_executor", "dvpp", "other", "other2"])],
 )
+@pytest.mark.simulator("a NULL follows a configuration")
 def test_callbacks_run_in_order(config_text: str | None, order: list[str], child: Any, config: Any) -> None:
     script = (
         CALLBACKS

@@ -60,6 +60,7 @@ def test_another_process_sees_and_waits_for_a_record(lib, ffi, stream, event, pr
     assert process(CLOSE) == "0"
 
 
+@pytest.mark.simulator("holds tasks back")
 def test_a_record_of_another_process_releases_a_stream_here(lib, ffi, stream, event, process) -> None:
     assert process(OPEN.format(name=name_of(lib, ffi, event))) == "0"
     assert process("[__import__('ascend_rt.sim'), lib.aclsimHold(1)][1]") == "0"

@@ -171,6 +171,7 @@ def test_views_of_a_closed_pinned_buffer_stay_valid(device: Device) -> None:
     assert list(view) == [5, 5, 5, 5]
 
 
+@pytest.mark.simulator("the vendor's library follows what was freed")
 def test_pinned_memory_is_given_back(device: Device, lib: Any, ffi: Any) -> None:
     attributes = ffi.new("aclrtPtrAttributes *")
     pinned = PinnedBuffer(4096)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import pytest
 from support.memory_check import FREED, GIVEN, HELD, POOLED, Run
 
+pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+
 # Errors that the runtime accepts: name -> (program, its reports).
 REPORTED = {
     "past the end, inside the padding": (

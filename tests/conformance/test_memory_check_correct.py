@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 from support.memory_check import Run
 
+pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+
 # Correct programs: name -> program.
 CORRECT = {
     "a free after a synchronization": """

@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 from support.memory_check import FREED, GIVEN, Run
 
+pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+
 KERNELS = """
 from ascend_rt import AclError, Binary, Buffer, Operand
 

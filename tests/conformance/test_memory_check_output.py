@@ -15,6 +15,8 @@ from support.memory_check import Run
 
 from ascend_rt import _driver
 
+pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+
 
 @pytest.mark.parametrize("check", [None, ""])
 def test_without_the_variable_nothing_is_reported(run_checked: Run, check: str | None) -> None:

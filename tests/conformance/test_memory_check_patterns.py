@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 from support.memory_check import Run
 
+pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+
 # The bytes of simulated memory: name -> (a program that shows some, the bytes).
 PATTERNS = {
     "new": ("show(malloc(100))", "cd cd"),

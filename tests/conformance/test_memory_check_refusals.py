@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 from support.memory_check import FREED, GIVEN, INSIDE, POOLED, Run
 
+pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+
 NO_START = "is not the start of live device memory; inside"
 
 # Errors that the runtime rejects: name -> (program, the text of the error).

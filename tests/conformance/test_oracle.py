@@ -31,6 +31,7 @@ def test_calls_are_answered_as_the_real_runtime_did(group: Any, calls: Callable[
     assert differences == []
 
 
+@pytest.mark.simulator("counts what is simulated")
 def test_the_recordings_are_whole() -> None:
     recorded = [group for group in groups().values() if group.section == "recordings"]
     assert len(recorded) >= 127

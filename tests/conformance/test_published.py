@@ -19,6 +19,7 @@ from ascend_rt import library
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS = ROOT.parent / "shared" / "spec" / "acl_api.json"
+DOUBLE = ROOT / "tests" / "data" / "double"
 REPLAY = ROOT.parent / "shared" / "oracle" / "replay.py"
 
 
@@ -26,6 +27,17 @@ REPLAY = ROOT.parent / "shared" / "oracle" / "replay.py"
 def test_the_facts_are_the_published_ones() -> None:
     copy = ROOT / "tests" / "data" / "acl_api.json"
     assert json.loads(FACTS.read_text(encoding="utf-8")) == json.loads(copy.read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not REPLAY.exists(), reason="the recordings are not beside this checkout")
+def test_what_the_double_follows_is_published() -> None:
+    files = [REPLAY.with_name(name) for name in ("codes.json", "codes_last.json")]
+    rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
+    deadly = [row for row in rows if row.get("judge") == "defined error, no crash"]
+    told = [[row["group"], row["function"], row["case"], row["args"]] for row in deadly]
+    assert json.loads((DOUBLE / "deadly.json").read_text(encoding="utf-8")) == told
+    blocking = json.loads(REPLAY.with_name("concurrency_official.json").read_text(encoding="utf-8"))
+    assert json.loads((DOUBLE / "concurrency.json").read_text(encoding="utf-8")) == blocking
 
 
 # Names of groups that are recorded and simulated, or what several names begin with.

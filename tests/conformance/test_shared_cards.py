@@ -218,6 +218,7 @@ def test_separate_cards(start, on_card) -> None:
     assert alone(ALLOCATE.format(60 * GIB)) == "0"
 
 
+@pytest.mark.simulator("settings of the simulator")
 def test_another_value_fails_every_call(child) -> None:
     code, message = child("told([lib.aclrtSetDevice(0), text()])", ASCEND_RT_SIM_CARDS="both")
     assert code != 0

@@ -29,7 +29,7 @@ def context(device: Any) -> int:
 
 
 @pytest.fixture
-def create(context: int) -> Iterator[Callable[..., int]]:
+def create(context: int, backend: str) -> Iterator[Callable[..., int]]:
     """Return a function that creates a stream or an event, which are destroyed after the test."""
     destroy: list[tuple[Callable[[int], int], int]] = []
 
@@ -42,7 +42,8 @@ def create(context: int) -> Iterator[Callable[..., int]]:
     yield make
     for function, handle in reversed(destroy):
         assert function(handle) == SUCCESS
-        assert function(handle) == 107017
+        if backend == "sim":  # the vendor's library follows destroyed handles
+            assert function(handle) == 107017
 
 
 def test_events_in_the_order_of_the_chapter(create: Callable[..., int]) -> None:

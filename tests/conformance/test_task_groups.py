@@ -111,6 +111,7 @@ def test_an_update_in_front_of_an_execution_is_in_it(
     updatable.graph.close()
 
 
+@pytest.mark.simulator("the memory check is the simulator's")
 def test_the_memory_check_knows_what_an_updated_execution_uses(child: Any, tmp_path: Path) -> None:
     (tmp_path / "kernels.o").write_bytes(device_object({"first": VECTOR}))
     script = """

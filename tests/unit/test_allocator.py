@@ -369,6 +369,7 @@ def test_a_second_free_of_the_same_block_is_reported(
 
 
 @pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("memory is freed under a queued task")
 def test_memory_that_is_freed_while_the_operator_uses_it(stream: Stream) -> None:
     allocator = Allocator.from_functions(Buffer, Buffer.close)
     allocator.register(stream)

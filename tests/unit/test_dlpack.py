@@ -369,7 +369,7 @@ ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(kept), b"used_dltensor")
 
 
 @pytest.mark.parametrize("script", ENDS.values(), ids=ENDS.keys())
-def test_the_interpreter_ends_quietly(script: str, run: Any, backend: str) -> None:
+def test_the_interpreter_ends_quietly(script: str, run: Any, under_test: dict[str, str]) -> None:
     start = "import ctypes, sys\nfrom ascend_rt import Buffer, Device\nDevice(0).set_current()\n"
-    ended = run("-W", "error", "-c", start + script, ASCEND_RT_BACKEND=backend)
+    ended = run("-W", "error", "-c", start + script, **under_test)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

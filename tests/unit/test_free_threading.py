@@ -60,13 +60,13 @@ def open_after(use: Callable[[], object]) -> bool:
 
 
 @pytest.mark.skipif(not HAS_NO_GIL, reason="this Python has the GIL")
-def test_no_module_needs_the_gil(run: Run, backend: str) -> None:
+def test_no_module_needs_the_gil(run: Run, under_test: dict[str, str]) -> None:
     code = "import sys, ascend_rt.pyacl; ascend_rt.Device(0).set_current(); print(sys._is_gil_enabled())"
-    done = run("-W", "error", "-c", code, ASCEND_RT_BACKEND=backend)
+    done = run("-W", "error", "-c", code, **under_test)
     assert (done.returncode, done.stdout.strip()) == (0, "False"), done.stderr
 
 
-def test_the_first_calls_of_several_threads_load_the_library_once(run: Run, backend: str) -> None:
+def test_the_first_calls_of_several_threads_load_the_library_once(run: Run, under_test: dict[str, str]) -> None:
     code = f"""if True:
         import sys, threading
         from functools import partial
@@ -84,7 +84,7 @@ def test_the_first_calls_of_several_threads_load_the_library_once(run: Run, back
         for thread in threads: thread.join()
         print(devices)
     """
-    done = run("-c", code, ASCEND_RT_BACKEND=backend)
+    done = run("-c", code, **under_test)
     assert (done.returncode, done.stdout.strip()) == (0, str([0] * THREADS)), done.stderr
 
 

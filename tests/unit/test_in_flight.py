@@ -738,6 +738,7 @@ def test_a_borrower_that_goes_in_a_thread_without_a_context(stream: Stream) -> N
     assert alive(kept) == []
 
 
+@pytest.mark.simulator("the vendor's library follows destroyed handles")
 def test_a_borrower_that_goes_after_its_stream(device: Device, lib: Any) -> None:
     lent = Stream()
     borrowed = Stream.from_handle(lent.handle)

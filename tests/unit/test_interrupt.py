@@ -55,9 +55,9 @@ Interrupted = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def interrupted(run: Any, backend: str) -> Interrupted:
+def interrupted(run: Any, under_test: dict[str, str]) -> Interrupted:
     """Run a program that begins as above."""
-    return lambda code: run("-c", BEGINNING + PROGRAM + code, ASCEND_RT_BACKEND=backend)
+    return lambda code: run("-c", BEGINNING + PROGRAM + code, **under_test)
 
 
 @pytest.mark.parametrize("wait", WAITS.values(), ids=list(WAITS))

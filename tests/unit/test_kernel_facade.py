@@ -208,6 +208,7 @@ def test_a_time_limit_is_positive(timeout: float, binary: Binary, stream: Stream
     assert not packed
 
 
+@pytest.mark.simulator("holds tasks back")
 def test_buffers_live_until_the_kernel_is_done(binary: Binary, stream: Stream) -> None:
     seen = []
 
@@ -226,6 +227,7 @@ def test_buffers_live_until_the_kernel_is_done(binary: Binary, stream: Stream) -
     assert seen == [0x01010101]
 
 
+@pytest.mark.simulator("holds tasks back")
 def test_a_binary_lives_until_its_kernel_is_done(stream: Stream, packed: list[bytes]) -> None:
     with sim.held():
         binary = Binary(device_object({"raw": VECTOR}))

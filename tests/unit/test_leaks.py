@@ -110,17 +110,17 @@ def test_an_error_of_the_block_is_not_replaced(device: Device) -> None:
 
 
 @pytest.mark.parametrize("way", ["the option", "the marker"])
-def test_the_plug_in_fails_a_test_that_leaks(run: Any, tmp_path: Any, backend: str, way: str) -> None:
+def test_the_plug_in_fails_a_test_that_leaks(run: Any, tmp_path: Any, under_test: dict[str, str], way: str) -> None:
     mark = "@pytest.mark.no_leaks" if way == "the marker" else ""
     (tmp_path / "test_it.py").write_text(TESTS.format(mark=mark), encoding="utf-8")
     option = ["--no-leaks"] if way == "the option" else []
-    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *option, ASCEND_RT_BACKEND=backend)
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *option, **under_test)
     assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "is still open. It was created here:" in done.stdout
     assert "assert kept == []" in done.stdout
 
 
-def test_the_plug_in_does_nothing_unless_it_is_asked(run: Any, tmp_path: Any, backend: str) -> None:
+def test_the_plug_in_does_nothing_unless_it_is_asked(run: Any, tmp_path: Any, under_test: dict[str, str]) -> None:
     (tmp_path / "test_it.py").write_text(TESTS.format(mark=""), encoding="utf-8")
-    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", ASCEND_RT_BACKEND=backend)
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", **under_test)
     assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr

@@ -73,7 +73,9 @@ def test_an_event_is_created_and_closed_without_python(device: Device) -> None:
     assert created[0].is_closed
 
 
-def test_a_buffer_is_created_and_closed_without_python_while_all_live_in_one_place(run: Any, backend: str) -> None:
+def test_a_buffer_is_created_and_closed_without_python_while_all_live_in_one_place(
+    run: Any, under_test: dict[str, str]
+) -> None:
     code = """if True:
         import sys
         from ascend_rt import Buffer, Context, Device
@@ -88,7 +90,7 @@ def test_a_buffer_is_created_and_closed_without_python_while_all_live_in_one_pla
         with Context(0) as context, Buffer(64) as inside:
             assert inside._home.owner is context
     """
-    done = run("-c", code, ASCEND_RT_BACKEND=backend)
+    done = run("-c", code, **under_test)
     assert done.returncode == 0, done.stderr
 
 
@@ -300,6 +302,7 @@ def test_arguments_have_names(event: Event, stream: Stream, other: Stream) -> No
         event.record(on=stream)  # type: ignore[call-arg]
 
 
+@pytest.mark.simulator("the vendor's library follows destroyed handles")
 def test_a_failed_call_raises_its_error(stream: Stream, other: Stream, lib: Any) -> None:
     gone = Event.from_handle(Event().handle)  # the other object is discarded, and the event destroyed
     for name, use in {

@@ -158,7 +158,10 @@ def test_other_products(product: str, tmp_path: Path) -> None:
         ("latencies", "aclrtDestroyEvent", "query"),
         ("limits", "aclrtMemsetAsync", "queue_depth"),
         ("limits", "aclrtDestroyNotify", "notifies"),
-        ("limits", "aclrtGetCurrentContext", "queue_depth"),
+        pytest.param(
+            *("limits", "aclrtGetCurrentContext", "queue_depth"),
+            marks=pytest.mark.simulator("a library in front of it asks for contexts too"),
+        ),
     ],
 )
 def test_a_function_that_fails_is_an_error_of_its_case_only(
@@ -176,6 +179,7 @@ def test_the_first_of_several_failures_is_the_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.simulator("faults on demand")
+@pytest.mark.simulator("a library that fails at once is refused")
 def test_what_a_refusal_is_to_a_limit(tmp_path: Path) -> None:
     faults = "call:aclrtGetDeviceCount:1=507899;call:aclrtCreateNotify:8=207009"
     found = run(tmp_path, "limits", "--only", "devices", "notifies", ASCEND_RT_SIM_FAULTS=faults)

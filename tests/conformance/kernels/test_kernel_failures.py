@@ -110,6 +110,7 @@ def test_in_stop_mode_a_kernel_that_fails_stops_the_context(throwing: Path, lib:
         stream.close()
 
 
+@pytest.mark.simulator("holds tasks back")
 def test_arguments_that_were_freed_fail_the_task(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:
     function = function_of(ffi, binary, "count_blocks")
     memory = Buffer(64)

@@ -93,6 +93,7 @@ def random(lib: Any, ffi: Any, device: Any) -> Random:
     return Random(lib, ffi)
 
 
+@pytest.mark.simulator("holds tasks back")
 def test_an_updated_random_task_has_another_seed_and_result(
     model: Model, random: Random, stream: Stream, lib: Any, ffi: Any
 ) -> None:
@@ -120,6 +121,7 @@ def test_an_updated_random_task_has_another_seed_and_result(
         assert (words(first), words(second)) == ([0] * COUNT, expected[2])
 
 
+@pytest.mark.simulator("holds tasks back")
 def test_an_update_reads_its_memory_when_its_turn_comes(
     model: Model, random: Random, stream: Stream, lib: Any, ffi: Any
 ) -> None:
@@ -132,6 +134,7 @@ def test_an_update_reads_its_memory_when_its_turn_comes(
     assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DRIVER
 
 
+@pytest.mark.simulator("the vendor's library follows garbage")
 def test_refused_updates_of_random_tasks(
     model: Model, random: Random, stream: Stream, graph: Graph, lib: Any, ffi: Any
 ) -> None:
@@ -246,6 +249,7 @@ def test_an_update_to_what_cannot_run_fails_when_it_runs(
         assert model.execute() == DRIVER
 
 
+@pytest.mark.simulator("the vendor's library follows garbage")
 def test_refused_updates_of_kernels(updated: Updated, model: Model, stream: Stream, ffi: Any) -> None:
     bound, second, plain = *model.streams, raw(ffi, stream)
     assert updated.update(ffi.NULL, second) == RT_PARAM

@@ -143,6 +143,7 @@ def test_callbacks_that_an_abort_drops_are_given_back(run: Run, end: str) -> Non
     """)
 
 
+@pytest.mark.simulator("the vendor's library follows garbage")
 def test_references_of_arguments_and_results_do_not_leak(run: Run) -> None:
     run("""
         import contextlib
@@ -189,7 +190,7 @@ def test_a_second_failure_after_an_exception_calls_the_function_again(run: Run) 
     assert output.count("this one") == 2
 
 
-@pytest.mark.simulator("a real device would have to fail")
+@pytest.mark.simulator("holds tasks back")
 @pytest.mark.parametrize(
     "wait",
     [

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the generated sources of the double: the simulator's table, and a forwarder for each function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from double.rules import INSTEAD, rules_of
+
+if TYPE_CHECKING:
+    from backends.abi.declarations import Function
+
+_TABLE = """\
+#pragma once
+
+#include <cstddef>
+
+#include "abi/acl.h"
+
+namespace unforgiving {{
+
+struct Engine {{
+{members}
+}};
+
+constexpr const char *kEngineNames[] = {{
+{names}
+}};
+constexpr std::size_t kEngineSize = sizeof kEngineNames / sizeof kEngineNames[0];
+static_assert(sizeof(Engine) == sizeof kEngineNames);
+
+}}  // namespace unforgiving
+"""
+
+_FORWARDERS = """\
+#include <cstdarg>
+#include <cstdio>
+
+#include "blocks.h"
+#include "call.h"
+#include "engine.h"
+#include "exceptions.h"
+#include "handles.h"
+#include "initialization.h"
+#include "turns.h"
+
+using namespace unforgiving;
+
+extern "C" {{
+
+{definitions}
+
+}}  // extern "C"
+"""
+
+_FORMAT = (
+    "char text[1024]; va_list rest; va_start(rest, {last}); std::vsnprintf(text, sizeof text, {last}, rest); "
+    "va_end(rest);"
+)
+
+
+def table(functions: Iterable[Function]) -> str:
+    """Return the C++ text of the table of the simulator's functions."""
+    functions = list(functions)
+    return _TABLE.format(
+        members="\n".join(f"    decltype(&::{function.name}) {function.name};" for function in functions),
+        names="\n".join(f'    "{function.name}",' for function in functions),
+    )
+
+
+def _definition(function: Function) -> str:
+    rules = rules_of(function)
+    arguments = [parameter.name for parameter in function.parameters]
+    lines = [f'static Site site("{function.name}");', "const Call call(site);"]
+    if function.returns == "aclError":
+        lines.append("if (call.failure() != ACL_SUCCESS) { return call.failure(); }")
+    if function.is_variadic:
+        # C cannot pass on arguments of unknown number, so the text is made here.
+        lines.append(_FORMAT.format(last=arguments[-1]))
+        arguments[-1:] = ['"%s"', "text"]
+    target = INSTEAD.get(function.name, f"engine().{function.name}")
+    forwarded = f"{target}({', '.join(arguments)});"
+    lines += rules.before
+    if function.returns == "void":
+        lines.append(forwarded)
+    elif rules.after:
+        lines += [f"const {function.returns} result = {forwarded}", *rules.after, "return result;"]
+    else:
+        lines.append(f"return {forwarded}")
+    body = "\n    ".join(lines)
+    return f"{function.prototype} {{\n    {body}\n}}"
+
+
+def forwarders(functions: Iterable[Function]) -> str:
+    """Return the C++ text of a library that has these functions."""
+    return _FORWARDERS.format(definitions="\n\n".join(map(_definition, functions)))

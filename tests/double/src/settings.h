@@ -1,0 +1,30 @@
+// What environment variables ask of the double; read once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace unforgiving {
+
+// ASCEND_RT_DOUBLE_FAIL=aclrtMalloc:3=207001;*:100=507899: the third call of aclrtMalloc fails with the code, and the
+// hundredth of any function; 0 stands for every call.
+struct Failing {
+    std::string function;
+    std::uint64_t nth;
+    int code;
+};
+
+struct Settings {
+    std::vector<Failing> failing;
+    // ASCEND_RT_DOUBLE_EXCEPTION_DELAY, in milliseconds: how long after a failure the program hears of it.
+    std::chrono::milliseconds exception_delay{0};
+    // ASCEND_RT_DOUBLE_LOG: the file to which each death adds a line; of a test that captures standard error nothing
+    // else is left.
+    std::string log;
+};
+
+const Settings &settings();
+
+}  // namespace unforgiving
