@@ -92,7 +92,7 @@ static PyObject *era_resume(PyObject *self, PyObject *unused) {
     return set_over((era *)self, false);
 }
 
-/* Whether an object can be a home: a tuple whose first element is an era. */
+/* Returns true if the object can be a home: a tuple whose first element is an era. */
 static bool is_home(PyObject *object) {
     return PyTuple_Check(object) && PyTuple_Size(object) > 0 &&
            PyObject_TypeCheck(PyTuple_GetItem(object, 0), era_type);
@@ -129,7 +129,7 @@ bool handle_find_pointer(handle *self) {
     return LOAD(self->is_known);
 }
 
-/* Whether an object has a handle: an open one does, and one in the other state. */
+/* Returns true if the object has a handle: it is open, or in the other state given. */
 static inline bool has_handle(const handle *self, enum state other) {
     const enum state state = LOAD(self->state);
     return state == OPEN || state == other;

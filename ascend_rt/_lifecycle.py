@@ -73,7 +73,7 @@ class Era(_handles.Era):
         self.of_program = {_RESET: 0, _DESTROY: 0}  # and how many the program has, by pyACL
 
     def is_unused(self) -> bool:
-        """Whether no reference is left that was counted."""
+        """Return True if no counted reference is left."""
         return max(*self.references.values(), *self.of_program.values()) <= 0
 
     def give_back(self, owner: str, undo: str, *, every: bool) -> dict[str, int]:
@@ -85,7 +85,7 @@ class Era(_handles.Era):
         return released
 
     def is_gone_unseen(self) -> bool:
-        """Whether the device is not set any more, because one of us has given back what the other had taken."""
+        """Return True if the device is no longer set, because one side released what the other had taken."""
         contexts = self.references[_DESTROY], self.of_program[_DESTROY]
         return (
             min(self.references[_RESET], self.of_program[_RESET]) < 0
@@ -117,10 +117,10 @@ homes: dict[int, Home] = {}
 """The home of new objects on each device, outside of explicit contexts, by the number of the device."""
 
 only_home: Home | None = None
-"""The only one of these, if there is but one: most programs use one device, and need no call to know it."""
+"""Home on the only device in use, which most programs need no call to find; None with several devices."""
 
 usual_home: Home | None = None
-"""The same while there is no explicit context: then it is the home of every new object."""
+"""Home of every new object while there is no explicit context; None whenever something changes."""
 
 
 events: dict[int, Home] = {}

@@ -146,7 +146,7 @@ PyObject *pyacl_ptr_to_bytes(uint64_t address, uint64_t size);
 /* Events. The program has their handles as numbers, and a reset of the device makes them unusable: the runtime would
  * crash. So ascend_rt._lifecycle.events has where each lives. */
 
-/* Whether the device of an event was reset. */
+/* Returns true if the device of the event was reset. */
 bool pyacl_has_ended(uint64_t event);
 /* Notes a new event, if it was created. */
 void pyacl_note_event(aclError code, const void *event);

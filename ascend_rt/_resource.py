@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# What the handle of an object raises that is closed, has ended, or was not created.
+# Errors raised for the handle of an object that is closed, has ended, or was never created.
 _WITHOUT_HANDLE = (AttributeError, ClosedError, InvalidHandle)
 
 
@@ -53,7 +53,7 @@ class Resource(Handle):
 
     @property
     def _is_to_destroy(self) -> bool:
-        """Whether the handle is to be destroyed; what a reset of its device has ended is not."""
+        """Return True if closing destroys the handle; a borrowed one lives on, and a reset has destroyed its own."""
         return self._owned and usable() and not self._home.era.is_over
 
     @property
@@ -85,7 +85,7 @@ class Resource(Handle):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the object was closed; what a reset of its device has ended was not."""
+        """Return True if the object was closed. An object that a reset of its device has ended counts as open."""
         return self._is_closed
 
     def close(self) -> None:

@@ -74,7 +74,7 @@ PyObject *get_in_python(const short_path *path, PyObject *self) {
     return PyObject_CallFunctionObjArgs(path->in_python, self, NULL);
 }
 
-/* What lives on the device of the calling thread's context, if that is known; without an exception. */
+/* Home of objects on the device of the calling thread's context, if that is known. Raises no exception. */
 static PyObject *home_on_device(void) {
     int32_t device = 0;
     aclError code;

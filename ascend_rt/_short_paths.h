@@ -138,7 +138,7 @@ static inline uint64_t disruptions(uint64_t aborts) {
     return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + aborts : UNKNOWN;
 }
 
-/* What a new object lives in, a new reference, or NULL: in its context, as memory does, or only on its device. */
+/* Home of a new object as a new reference, or NULL: its context, as for memory, or only its device. */
 enum living { IN_CONTEXT, ON_DEVICE };
 PyObject *home_of_new(enum living living);
 

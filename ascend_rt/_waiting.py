@@ -28,7 +28,7 @@ WOULD_WAIT = -1
 _LOOK_S = 0.05
 
 _LEFT = -2
-"""What the functions ``ascend_rt_wait_for_…`` answer if they came back without the result."""
+"""Result of the functions ``ascend_rt_wait_for_…`` that returned because their caller had left."""
 
 _LIMITED = {
     "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",

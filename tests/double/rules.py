@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rules of the double hold for which function, as C++ for its forwarder.
+"""Rules of the double by function, as C++ code for the forwarders.
 
 Rules that follow from types are found by the declarations: every parameter that is a handle must live, every output
 that is one is given out. The others are named here.
@@ -92,13 +92,13 @@ _BLOCKED = {
     "CaptureBegin, other stream": ("aclmdlRICaptureBegin", "aclmdlRICaptureToModelRIBegin"),
     "DestroyStreamForce, same": ("aclrtDestroyStreamForce",),
 }
-# What the simulator does by itself: a reset waits for the work of the device.
+# Rules that the simulator itself implements: a reset waits for the work of the device.
 _OF_THE_SIMULATOR = ("ResetDevice",)
 
 
 @dataclass
 class Rules:
-    """What stands before and behind the forwarded call."""
+    """Code before and after the forwarded call."""
 
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)

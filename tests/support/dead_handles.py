@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tables of calls use handles that do not live, or give back blocks that are not allocated.
+"""Tables of calls that use dead handles, or free blocks that are not allocated.
 
 Many are recorded or simulated on purpose, for their codes; where the official library follows the handle, as the double
 takes it to do, they cannot be played.
@@ -14,7 +14,7 @@ from double import rules
 
 
 class _Handles:
-    """What has become of the outputs, by their names, as ``ascend_rt/verify/player.py`` keeps them."""
+    """Outputs by their names, as ``ascend_rt/verify/player.py`` keeps them."""
 
     def __init__(self) -> None:
         self._given_out: dict[str, str] = {}  # name -> type

@@ -44,7 +44,7 @@ def build(release: str = NEWEST, without: str = "") -> Path:
     return Path(built.stdout.strip())
 
 
-# What the double takes over from the simulator, in the words of the marks of tests.
+# Features of the simulator that the double has too, in the words of the marks of tests.
 _STANDS_IN = frozenset(
     {
         "a real device would have to fail",

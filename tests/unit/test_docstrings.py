@@ -20,7 +20,7 @@ SOURCES = [
     if PROMPT.search(path.read_text(encoding="utf-8"))
 ]
 
-# What the examples of these modules tell is of the simulator itself.
+# Modules whose examples are about the simulator itself.
 ITS_OWN = ("_driver.py", "_library.py", "versions.py")
 
 

@@ -102,7 +102,7 @@ def assert_died(ended: subprocess.CompletedProcess[str], function: str, reason: 
     assert reason in said[0]
 
 
-# What must die, the function, the reason; and what looks like it and must not die.
+# A program that must die, the function and the reason; and a similar program that must live.
 RULES = {
     "an event that was never given out": (
         "lib.aclrtRecordEvent(garbage, stream)",

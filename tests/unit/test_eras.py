@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reset of a device ends: no handle of it reaches the library any more, and the error says why."""
+"""Objects that a reset of a device ends: their handles reach the library no more, and the error says why."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def forwarding(function: Any) -> str:
     return f"{function.prototype} {{ {'' if function.returns == 'void' else 'return '}{call} }}"
 
 
-# What is done with what has ended, positional and keyword. `live` has objects of the next era.
+# Uses of ended objects, positional and keyword. `live` has objects of the next era.
 _SCRIPT = """
 import asyncio, ctypes, gc, inspect, json, sys, types, warnings
 import numpy as np
@@ -271,7 +271,7 @@ def answers(noting: Path, request: pytest.FixtureRequest) -> Answers:
     return found
 
 
-# What an ended object still answers: what is known without its handle.
+# Attributes of an ended object that are known without its handle.
 QUIET = ("is_closed", "nbytes", "base", "offset", "key", "check")
 SILENT = ("repr.", "equality.", "close.", "closed.", "garbage.")  # the uses that raise nothing
 
@@ -315,7 +315,7 @@ def second(lib: Any) -> Iterator[Device]:
 
 
 def is_refused(use: Callable[[], object], device: int = 1) -> bool:
-    """Whether a use of an object is refused because its device was reset."""
+    """Return True if the use of an object is refused because its device was reset."""
     try:
         use()
     except InvalidHandle as error:

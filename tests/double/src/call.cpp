@@ -13,7 +13,7 @@
 namespace unforgiving {
 namespace {
 
-// What a thread is in; nullptr: in no call.
+// Name of the call that the thread is in; nullptr: none.
 using Inside = std::atomic<const char *>;
 
 struct Threads {

@@ -15,7 +15,7 @@ namespace {
 // In one step, so that lines of several processes stay whole.
 void write_line(int file, const std::string &line) {
     if (write(file, line.data(), line.size()) < 0) {
-        return;  // standard error may be closed, and there is nobody else to tell
+        return;  // standard error may be closed, and there is no other place to report to
     }
 }
 

@@ -6,7 +6,7 @@
 
 namespace unforgiving {
 
-// Opened when the double is loaded, in a scope of its own: nobody else in the process finds its symbols.
+// Opened when the double is loaded, in a separate scope: no other library in the process finds its symbols.
 const Engine &engine();
 
 }  // namespace unforgiving

@@ -15,7 +15,7 @@
 namespace unforgiving {
 namespace {
 
-// A copy of what the simulator tells only while its own callback runs.
+// Copy of details that the simulator provides only while its own callback runs.
 struct Failure {
     uint32_t task, stream, thread, device, code;
     aclError arguments_result, function_result;

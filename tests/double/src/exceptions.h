@@ -10,7 +10,7 @@ aclError set_exception_callback(aclrtExceptionInfoCallback callback);
 aclError register_exception_callback(aclrtExceptionInfoCallback callback);
 aclError unregister_exception_callback(aclrtExceptionInfoCallback callback);
 
-// What is known of a failure, the simulator's or a copy of it.
+// Details of a failure: the simulator's, or a copy of them.
 uint32_t failed_task(const aclrtExceptionInfo *info);
 uint32_t failed_stream(const aclrtExceptionInfo *info);
 uint32_t failed_thread(const aclrtExceptionInfo *info);

@@ -14,7 +14,7 @@ namespace {
 
 struct Object {
     Kind kind;
-    unsigned long long generation;  // tells owners of the same address apart
+    unsigned long long generation;  // distinguishes owners of the same address
     int32_t device;
     const void *context;       // in which it was created; nullptr of a context
     bool is_explicit_context;  // created by aclrtCreateContext
@@ -96,7 +96,7 @@ bool is_kept(const Object &object) {
     return context != nullptr && context->is_explicit_context && is_live(*context);
 }
 
-// A callback is told of a stream before the call that creates it has returned.
+// A callback receives a stream before the call that creates it has returned.
 bool is_stream_in_creation(const void *handle) {
     int32_t number = 0;
     return engine().aclrtStreamGetId(const_cast<aclrtStream>(handle), &number) == ACL_SUCCESS;

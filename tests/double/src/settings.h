@@ -1,4 +1,4 @@
-// What environment variables ask of the double; read once.
+// Settings of the double from environment variables, read once.
 #pragma once
 
 #include <chrono>
