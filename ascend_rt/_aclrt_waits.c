@@ -130,8 +130,4 @@ static void end_at_once(int status, void *nothing) {
     _exit(status);
 }
 
-void ascend_rt_skip_destructors(void) {
-    if (!is_simulator) {
-        on_exit(end_at_once, NULL);
-    }
-}
+void ascend_rt_skip_destructors(void) { on_exit(end_at_once, NULL); }

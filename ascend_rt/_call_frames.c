@@ -143,6 +143,9 @@ static int32_t capture_here(aclsimCallFrame *frames, int32_t most) {
 
 static int32_t capture(aclsimCallFrame *frames, int32_t most) {
     int32_t count = 0;
+    if (!Py_IsInitialized()) { /* a static destructor makes the call */
+        return count;
+    }
     if (ascend_rt_enter()) {
         const PyGILState_STATE state = PyGILState_Ensure();
         count = capture_here(frames, most);

@@ -12,7 +12,7 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def install() -> None:
-    """Register the provider of places (``_call_frames.c``); only with ``ASCEND_RT_SIM_CHECK``, which asks it."""
+    """Register the provider of places (``_call_frames.c``); only where the simulator reports places."""
     lib.ascend_rt_set_package(os.fsencode(_PACKAGE))
     lib.aclsimSetPlaceProvider(lib.ascend_rt_capture_frames_entry, lib.ascend_rt_name_frame_entry)
 

@@ -307,7 +307,7 @@ def load() -> Choice:
         chosen = choice()
         chosen.paths = _open(chosen)
         _opened = chosen
-        if chosen.backend == "sim" and os.environ.get("ASCEND_RT_SIM_CHECK"):
+        if chosen.backend == "sim" and any(map(os.environ.get, ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_SIM_STRICT"))):
             from ascend_rt import _call_site
 
             _call_site.install()

@@ -37,12 +37,9 @@ _FORWARDERS = """\
 #include <cstdarg>
 #include <cstdio>
 
-#include "blocks.h"
 #include "call.h"
 #include "engine.h"
 #include "exceptions.h"
-#include "handles.h"
-#include "initialization.h"
 #include "turns.h"
 
 using namespace unforgiving;
@@ -72,9 +69,11 @@ def table(functions: Iterable[Function]) -> str:
 def _definition(function: Function) -> str:
     rules = rules_of(function)
     arguments = [parameter.name for parameter in function.parameters]
-    lines = [f'static Site site("{function.name}");', "const Call call(site);"]
+    lines = [f'static Site site("{function.name}");', "const aclError failure = begin_call(site);"]
     if function.returns == "aclError":
-        lines.append("if (call.failure() != ACL_SUCCESS) { return call.failure(); }")
+        lines.append("if (failure != ACL_SUCCESS) { return failure; }")
+    else:
+        lines.append("static_cast<void>(failure);")
     if function.is_variadic:
         # C cannot pass on arguments of unknown number, so the text is made here.
         lines.append(_FORMAT.format(last=arguments[-1]))

@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the double by function, as C++ code for the forwarders.
-
-Rules that follow from types are found by the declarations: every parameter that is a handle must live, every output
-that is one is given out. The others are named here.
-"""
+"""Rules of the double by function, as C++ code for the forwarders."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,53 +11,7 @@ from typing import Any
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "double"
 
-# The handles that the official code follows without looking.
-KINDS = {
-    "aclrtEvent": "Event",
-    "aclrtStream": "Stream",
-    "aclrtNotify": "Notify",
-    "aclrtCntNotify": "CntNotify",
-    "aclrtContext": "Context",
-}
-INPUT = re.compile(rf"(?:const )?({'|'.join(KINDS)})")
-OUTPUT = re.compile(rf"({'|'.join(KINDS)}) \*")
-
-# Functions that create what they give out; others that have such an output look it up.
-_CREATE = re.compile(r"aclrt(Create(Context|Stream\w*|Event\w*|Notify)|CntNotifyCreate|IpcOpen\w+|NotifyImport\w+)")
-
-DESTROYED = {
-    "aclrtDestroyContext": "context",
-    "aclrtDestroyEvent": "event",
-    "aclrtDestroyNotify": "notify",
-    "aclrtDestroyStream": "stream",
-    "aclrtDestroyStreamForce": "stream",
-    "aclrtCntNotifyDestroy": "cntNotify",
-}
-
-# Functions that give back blocks of memory -> whether the official code follows what was never allocated. Virtual
-# addresses and registered memory are looked up.
-RELEASES = {
-    "aclrtFree": True,
-    "aclrtFreeHost": True,
-    "aclrtFreeHostWithDevSync": True,
-    "aclrtFreeWithDevSync": True,
-    "aclrtHostUnregister": False,
-    "aclrtUnmapMem": False,
-}
-
-# Functions with an argument that is an array of handles -> its length.
-_ARRAYS = {"aclrtNotifyBatchReset": "num"}
-# Functions that give out several handles -> the number.
-_SEVERAL = {"aclmdlRIGetStreams": "*numStreams"}
-
-_STATEMENTS: dict[str, tuple[str, str]] = {
-    "aclInit": ("check_configuration(call, {0});", "note_configuration(result, {0});"),
-    "aclrtDestroyContext": ("", "note_context_destroyed(result, {0});"),
-    "aclrtRecordEvent": ("", "note_recorded(result, {0}, {1});"),
-    "aclrtRecordEventWithFlag": ("", "note_recorded(result, {0}, {1});"),
-    "aclrtResetDevice": ("", "note_reset(result, {0});"),
-    "aclrtResetDeviceForce": ("", "note_reset(result, {0});"),
-}
+_STATEMENTS = dict.fromkeys(("aclrtRecordEvent", "aclrtRecordEventWithFlag"), "note_recorded(result, {0}, {1});")
 
 # Functions that another one of the double stands in for.
 INSTEAD = {
@@ -143,48 +92,14 @@ def _turn(function: Any) -> str:
     stream = names.get("aclrtStream", "nullptr")
     if "aclrtEvent" in names:
         stream = f"stream_of_record({names['aclrtEvent']})"
-    return f"const Turn turn(call, {{{', '.join(masks)}}}, {stream});"
-
-
-def _handles(function: Any) -> Iterator[str]:
-    for parameter in function.parameters:
-        if length := _ARRAYS.get(function.name) if OUTPUT.fullmatch(parameter.type) else None:
-            name = parameter.name
-            yield f'if ({name} != nullptr) {{ require_all_live(call, "{name}", {name}, {length}); }}'
-        elif INPUT.fullmatch(parameter.type):
-            yield f'require_live(call, "{parameter.name}", {parameter.name});'
-
-
-def _given_out(function: Any) -> Iterator[str]:
-    how = "created" if _CREATE.fullmatch(function.name) else "found"
-    for parameter in function.parameters:
-        match = OUTPUT.fullmatch(parameter.type)
-        if not match or function.name in _ARRAYS:
-            continue
-        kind = f"Kind::{KINDS[match[1]]}"
-        if number := _SEVERAL.get(function.name):
-            yield f"note_all_found({kind}, {parameter.name}, {number});"
-        else:
-            yield f"note_{how}({kind}, *{parameter.name});"
+    return f"const Turn turn(site, {{{', '.join(masks)}}}, {stream});"
 
 
 def rules_of(function: Any) -> Rules:
     """Return the rules of a function, a declaration of ``backends.abi.declarations``."""
     rules = Rules()
-    rules.before += _handles(function)
-    names = [parameter.name for parameter in function.parameters]
-    before, after = (text.format(*names) for text in _STATEMENTS.get(function.name, ("", "")))
-    rules.before += [before] if before else []
-    if function.name in DESTROYED:
-        rules.before.append(f"Destruction destruction(call, {DESTROYED[function.name]});")
-        rules.after.append("destruction.end(result);")
-    if function.name in RELEASES:
-        must_be_live = str(RELEASES[function.name]).lower()
-        rules.before.append(f"Release release(call, {names[0]}, {must_be_live});")
-        rules.after.append("release.end();")
     if function.name in TURNS:
         rules.before.append(_turn(function))
-    rules.after += [after] if after else []
-    if given_out := list(_given_out(function)):
-        rules.after.append(f"if (result == ACL_SUCCESS) {{ {' '.join(given_out)} }}")
+    if statement := _STATEMENTS.get(function.name):
+        rules.after.append(statement.format(*(parameter.name for parameter in function.parameters)))
     return rules

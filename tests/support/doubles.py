@@ -18,7 +18,7 @@ ROOT = TESTS.parent
 # Tests in which calls of the package are deadly -> what is. Who mends a defect removes its line.
 KNOWN = TESTS / "data" / "double" / "known.json"
 NEWEST = "newest"
-LOG = "ASCEND_RT_DOUBLE_LOG"
+LOG = "ASCEND_RT_SIM_STRICT_LOG"
 
 
 def build(release: str = NEWEST, without: str = "") -> Path:

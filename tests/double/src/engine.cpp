@@ -32,9 +32,9 @@ class Variable {
     const bool is_ours_;
 };
 
-// The simulator reads its settings once, at the first call. It is to watch memory, and to be of the double's release.
+// The simulator reads its settings once, at the first call. It is to be strict, and of the double's release.
 void settle(const Engine &opened) {
-    const Variable check("ASCEND_RT_SIM_CHECK", "memory");
+    const Variable strict("ASCEND_RT_SIM_STRICT", "1");
     const Variable release("ASCEND_RT_SIM_CANN_VERSION", RELEASE);
     aclsimInfo info;
     opened.aclsimGetInfo(&info);

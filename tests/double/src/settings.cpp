@@ -47,8 +47,7 @@ std::chrono::milliseconds read_delay(const char *name) {
 }  // namespace
 
 const Settings &settings() {
-    static const Settings read{read_failing("ASCEND_RT_DOUBLE_FAIL"), read_delay("ASCEND_RT_DOUBLE_EXCEPTION_DELAY"),
-                               variable("ASCEND_RT_DOUBLE_LOG")};
+    static const Settings read{read_failing("ASCEND_RT_DOUBLE_FAIL"), read_delay("ASCEND_RT_DOUBLE_EXCEPTION_DELAY")};
     return read;
 }
 

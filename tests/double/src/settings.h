@@ -20,9 +20,6 @@ struct Settings {
     std::vector<Failing> failing;
     // ASCEND_RT_DOUBLE_EXCEPTION_DELAY, in milliseconds: how long after a failure the program hears of it.
     std::chrono::milliseconds exception_delay{0};
-    // ASCEND_RT_DOUBLE_LOG: the file to which each death adds a line; of a test that captures standard error nothing
-    // else is left.
-    std::string log;
 };
 
 const Settings &settings();

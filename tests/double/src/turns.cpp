@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <mutex>
-#include <string>
+#include <unordered_map>
 
-#include "death.h"
 #include "engine.h"
 
 namespace unforgiving {
@@ -20,6 +20,7 @@ struct Turns {
     std::mutex lock;
     std::condition_variable changed;
     std::list<Turn::Waiter> waiters;
+    std::unordered_map<const void *, const void *> streams;  // by event
 };
 
 // Never destroyed: threads may be inside when the process ends.
@@ -45,7 +46,7 @@ const void *current_context() {
 
 }  // namespace
 
-Turn::Turn(const Call &call, const TurnRule &rule, const void *stream) {
+Turn::Turn(const Site &site, const TurnRule &rule, const void *stream) {
     const void *const context = current_context();
     if (context == nullptr) {
         return;  // the call will say so
@@ -61,13 +62,13 @@ Turn::Turn(const Call &call, const TurnRule &rule, const void *stream) {
     };
     const auto may_go_on = [&] { return blocker() == turns().waiters.end(); };
     if (!turns().changed.wait_for(locked, kWorthTelling, may_go_on)) {
-        say(call.name(),
-            std::string("blocks, as in the official library, because another thread of the context is in ") +
-                blocker()->function);
+        std::fprintf(stderr,
+                     "double: %s: blocks, as in the official library, because another thread of the context is in %s\n",
+                     site.name, blocker()->function);
         turns().changed.wait(locked, may_go_on);
     }
     if (rule.waits_as != 0) {
-        place_ = turns().waiters.insert(turns().waiters.end(), {rule.waits_as, context, stream, call.name()});
+        place_ = turns().waiters.insert(turns().waiters.end(), {rule.waits_as, context, stream, site.name});
         is_placed_ = true;
     }
 }
@@ -78,6 +79,19 @@ Turn::~Turn() {
         turns().waiters.erase(place_);
         turns().changed.notify_all();
     }
+}
+
+void note_recorded(aclError result, const void *event, const void *stream) {
+    if (result == ACL_SUCCESS) {
+        const std::lock_guard<std::mutex> locked(turns().lock);
+        turns().streams[event] = stream;
+    }
+}
+
+const void *stream_of_record(const void *event) {
+    const std::lock_guard<std::mutex> locked(turns().lock);
+    const auto found = turns().streams.find(event);
+    return found == turns().streams.end() ? nullptr : found->second;
 }
 
 }  // namespace unforgiving

@@ -27,7 +27,7 @@ struct TurnRule {
 // Waits until the call may go on, and makes others wait until it has returned.
 class Turn {
   public:
-    Turn(const Call &call, const TurnRule &rule, const void *stream);
+    Turn(const Site &site, const TurnRule &rule, const void *stream);
     ~Turn();
     Turn(const Turn &) = delete;
     Turn &operator=(const Turn &) = delete;
@@ -43,5 +43,9 @@ class Turn {
     std::list<Waiter>::iterator place_;
     bool is_placed_ = false;
 };
+
+// The stream that an event was last recorded on.
+void note_recorded(aclError result, const void *event, const void *stream);
+const void *stream_of_record(const void *event);
 
 }  // namespace unforgiving

@@ -1,5 +1,6 @@
 // Contexts (device_context_init_errors.md section 6).
 #include "api/entry.h"
+#include "control/strict.h"
 
 using namespace aclsim;
 
@@ -39,6 +40,9 @@ aclError aclrtDestroyContext(aclrtContext context) {
         if (!found && is_being_destroyed(sim, context)) {
             fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "another thread is destroying the context %p", context);
         }
+        if (!found) {
+            sim.strict.refuse(context, Kind::Context, "context");
+        }
         if (!found || found->is_primary) {
             fail(ACL_ERROR_RT_CONTEXT_NULL, "%p is not a live explicit context", context);
         }
@@ -52,6 +56,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
     return entry(Function::aclrtSetCurrentContext, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(context, "context");
         if (sim.core.registry().find<Context>(context) == nullptr) {
+            sim.strict.refuse(context, Kind::Context, "context");
             fail(ACL_ERROR_RT_PARAM_INVALID, "%p is not a live context", context);
         }
         thread_context().explicit_context = context;

@@ -4,7 +4,9 @@
 
 #include <atomic>
 
+#include "control/strict.h"
 #include "observe/memory_check.h"
+#include "support/strict.h"
 
 namespace aclsim {
 namespace {
@@ -18,6 +20,19 @@ std::atomic<bool> g_is_forked_child{false};
     g_is_forked_child.store(Simulator::was_started(), std::memory_order_relaxed);
     g_looks_at_environment.store(true, std::memory_order_relaxed);
 });
+
+bool g_are_destructors_over = false;
+
+// Runs with the destructors of the library, after those of the program.
+[[gnu::destructor]] void end_library() {
+    if (Simulator::was_started() && !g_is_forked_child.load(std::memory_order_relaxed) && is_strict()) {
+        Simulator &sim = Simulator::get();
+        const Lock lock = sim.core.acquire();
+        sim.strict.refuse_waits();
+        g_are_destructors_over = true;
+        g_looks_at_environment.store(true, std::memory_order_release);
+    }
+}
 
 void check_faults(Function function) {
     Simulator &sim = Simulator::get();
@@ -44,6 +59,9 @@ void look_at_environment(Function function) {
                           "the process was forked after the runtime had been used; "
                           "start child processes before, or with exec");
     }
+    if (g_are_destructors_over) {
+        end_if_strict("the destructors of the library have run");
+    }
     if (!config().error.empty()) {
         fail_unremembered(ACL_ERROR_RT_INTERNAL_ERROR, "%s", config().error.c_str());
     }
@@ -67,6 +85,12 @@ void find_place_of(CurrentCall &call, const void *return_address) {
     if (is_wanted && !g_is_forked_child.load(std::memory_order_relaxed)) {
         find_place(call.place, return_address);
     }
+}
+
+void fail_of_handle(const void *handle, Kind kind, const char *what) {
+    Simulator::get().strict.refuse(handle, kind, what);
+    fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is not a live %s (destroyed, of another type, or never a handle)", handle,
+         what);
 }
 
 void check_environment(Function function) {

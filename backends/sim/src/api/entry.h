@@ -121,11 +121,13 @@ inline void require_supported() { require_supported(current_call()->function); }
 
 // --- handles; all functions require the engine lock ------------------------------------------------------------------
 
+// Fails a call that names no live object of that kind.
+[[noreturn]] void fail_of_handle(const void *handle, Kind kind, const char *what) REQUIRES(engine_lock);
+
 template <class T>
-T &require_found(T *object, const void *handle, const char *what) {
+T &require_found(T *object, const void *handle, const char *what) REQUIRES(engine_lock) {
     if (object == nullptr) {
-        fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is not a live %s (destroyed, of another type, or never a handle)", handle,
-             what);
+        fail_of_handle(handle, T::kKind, what);
     }
     return *object;
 }

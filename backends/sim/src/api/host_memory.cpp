@@ -115,6 +115,7 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
 aclError aclrtFreeHost(void *hostPtr) {
     return entry(Function::aclrtFreeHost, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(hostPtr, "hostPtr");
+        refuse_dead_block(sim.memory, hostPtr);
         free_host(sim, hostPtr);
     });
 }
@@ -122,6 +123,7 @@ aclError aclrtFreeHost(void *hostPtr) {
 aclError aclrtFreeHostWithDevSync(void *hostPtr) {
     return entry(Function::aclrtFreeHostWithDevSync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(hostPtr, "hostPtr");
+        refuse_dead_block(sim.memory, hostPtr);
         synchronize_device(sim.machine, lock, kNever);  // a failure here frees nothing
         free_host(sim, hostPtr);
     });

@@ -225,6 +225,7 @@ aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocP
 aclError aclrtFree(void *devPtr) {
     return entry(Function::aclrtFree, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(devPtr, "devPtr");
+        refuse_dead_block(sim.memory, devPtr);
         free_memory(sim, devPtr);
     });
 }
@@ -232,6 +233,7 @@ aclError aclrtFree(void *devPtr) {
 aclError aclrtFreeWithDevSync(void *devPtr) {
     return entry(Function::aclrtFreeWithDevSync, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(devPtr, "devPtr");
+        refuse_dead_block(sim.memory, devPtr);
         synchronize_device(sim.machine, lock, kNever);  // a failure here frees nothing
         free_memory(sim, devPtr);
     });

@@ -130,8 +130,7 @@ uint64_t aclsimGetCheckReports(void) {
 int32_t aclsimIsLive(const void *address, size_t size) {
     int32_t is_live = 0;
     ungated_entry(Function::aclsimIsLive, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
-        const bool is_known = sim.memory.space().locate(address).place != Place::Unregistered;
-        is_live = is_known && sim.memory.space().is_live(address, size) ? 1 : 0;
+        is_live = sim.memory.is_live(address, size) ? 1 : 0;
     });
     return is_live;
 }

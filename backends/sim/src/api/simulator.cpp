@@ -4,6 +4,7 @@
 
 #include "control/faults.h"
 #include "control/stall.h"
+#include "control/strict.h"
 #include "machine/initialization.h"
 #include "memory/memory.h"
 #include "observe/memory_check.h"
@@ -35,7 +36,8 @@ struct Simulator::Parts {
           words(core),
           initialization(machine),
           faults(core),
-          profiler(core) {}
+          profiler(core),
+          strict(machine) {}
 
     Stall stall;
     Models models;
@@ -47,6 +49,7 @@ struct Simulator::Parts {
     Initialization initialization;
     Faults faults;
     Profiler profiler;
+    Strict strict;
     MemoryCheck memory_check;
 };
 
@@ -73,12 +76,16 @@ Simulator::Simulator(const SimulatorOptions &options)
       faults(parts_.faults),
       profiler(parts_.profiler),
       stall(parts_.stall),
+      strict(parts_.strict),
       memory_check(parts_.memory_check) {
     g_started.store(true, std::memory_order_release);
     SharedMemory::remove_unused();
     core.set_stall_reporter(parts_.stall);
     if (config().checks_memory) {
         core.add_observer(memory_check);
+    }
+    if (config().is_strict) {
+        strict.turn_on();
     }
     for (Observer *const observer : options.observers) {
         core.add_observer(*observer);

@@ -22,6 +22,7 @@ class Models;
 class Profiler;
 class SharedWords;
 class Stall;
+class Strict;
 class Values;
 
 // Parts of a simulator that are supplied from outside. No other part names a clock or a scheduler.
@@ -65,6 +66,7 @@ class Simulator {
     Faults &faults;
     Profiler &profiler;
     Stall &stall;
+    Strict &strict;
     MemoryCheck &memory_check;  // observer if ASCEND_RT_SIM_CHECK=memory
 
     std::string error;                    // error in ASCEND_RT_SIM_FAULTS: every call fails with this text

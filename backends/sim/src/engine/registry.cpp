@@ -6,13 +6,12 @@
 namespace aclsim {
 namespace {
 
-constexpr std::uint64_t kHandleMagic = 0x5a;
 constexpr std::uint32_t kLastSlot = (1U << kNumberBits) - 1;
 
 }  // namespace
 
 void Registry::name(Object &object, Kind kind, std::uint32_t shard, std::uint32_t generation, std::uint32_t number) {
-    const std::uint64_t handle = kHandleMagic << kMagicShift | static_cast<std::uint64_t>(kind) << kKindShift |
+    const std::uint64_t handle = std::uint64_t{kMagic} << kMagicShift | static_cast<std::uint64_t>(kind) << kKindShift |
                                  static_cast<std::uint64_t>(shard) << kShardShift |
                                  static_cast<std::uint64_t>(generation) << kGenerationShift |
                                  static_cast<std::uint64_t>(number) << kNumberShift;

@@ -14,9 +14,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/ended_handles.h"
 #include "engine/lock.h"
 #include "engine/object.h"
 #include "engine/slot_arena.h"
+#include "support/expect.h"
 #include "support/ref.h"
 
 namespace aclsim {
@@ -63,6 +65,9 @@ class Registry {
     }
     template <class T>
     void remove(T &object) REQUIRES(engine_lock) {
+        if (unlikely(ended_ != nullptr)) {
+            ended_->note(object.handle());
+        }
         if constexpr (is_in_arena<T>) {
             const Ref<T> last(object);  // destroys the object if this is the last reference
             object.kind_ = Kind::Count;
@@ -72,7 +77,12 @@ class Registry {
         }
     }
 
+    // Notes the ends of handles from now on.
+    void note_ends(EndedHandles &ended) REQUIRES(engine_lock) { ended_ = &ended; }
+
     // Fields of any value, valid handle or not.
+    static bool is_handle(const void *value) { return field(value, kMagicShift, 8) == kMagic; }
+    static Kind kind_of(const void *handle) { return static_cast<Kind>(field(handle, kKindShift, kKindBits)); }
     static std::uint32_t shard_of(const void *handle) { return field(handle, kShardShift, kShardBits); }
     static std::uint32_t number_of(const void *handle) { return field(handle, kNumberShift, kNumberBits); }
 
@@ -127,6 +137,9 @@ class Registry {
         return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle) >> shift) & ((1U << bits) - 1);
     }
 
+    static constexpr std::uint32_t kMagic = 0x5a;
+
+    EndedHandles *ended_ GUARDED_BY(engine_lock) = nullptr;
     // Table of the objects that do not lie in slots.
     std::vector<Slot> slots_ GUARDED_BY(engine_lock);
     // First in, first out, to keep a slot unused as long as possible.

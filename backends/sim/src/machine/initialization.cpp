@@ -11,6 +11,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/program_call.h"
+#include "support/strict.h"
 #include "support/uncancelled.h"
 
 namespace aclsim {
@@ -223,6 +224,9 @@ void Initialization::end_default_device() {
 
 void Initialization::initialize(const char *path) {
     const Guard guard(mutex_);
+    if (path == nullptr && !first_path_.empty()) {
+        end_if_strict("configPath is NULL, and the process was first initialised with " + first_path_);
+    }
     if (references_ > 0) {
         ++references_;
         fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "already initialised; pair this call with aclFinalizeReference");

@@ -5,6 +5,7 @@
 
 #include "support/config.h"
 #include "support/error.h"
+#include "support/strict.h"
 #include "support/text.h"
 
 namespace aclsim {
@@ -69,6 +70,16 @@ void Memory::device_closed(Device &device) {
     }
     tell_release(space().device(id).base(), space().device(id).capacity());
     space().free_all(id);
+}
+
+bool Memory::is_live(const void *address, std::uint64_t size) {
+    return space().locate(address).place != Place::Unregistered && space().is_live(address, size);
+}
+
+void refuse_dead_block(Memory &memory, const void *block) {
+    if (is_strict() && !memory.is_live(block, 1)) {
+        end_if_strict("block " + text_of(block) + " is not allocated" + explain_address(memory, block));
+    }
 }
 
 std::string describe_room(Memory &memory, const Device &device) {

@@ -40,6 +40,8 @@ class Memory final : public Resident {
     // the context.
     static constexpr std::size_t kOverflowStatusSize = 64;
     void *overflow_status(Context &context) REQUIRES(engine_lock);
+    // Returns true if all of it is simulated memory that is allocated or registered.
+    bool is_live(const void *address, std::uint64_t size) REQUIRES(engine_lock);
     // Frees a block of aclrtMalloc; returns false if none starts there.
     bool free_device_block(const void *address) REQUIRES(engine_lock);
     // Does the same for a block whose release was already reported to observers.
@@ -126,5 +128,8 @@ std::string describe_room(Memory &memory, const Device &device) REQUIRES(engine_
 inline std::string explain_address(Memory &memory, const void *address) REQUIRES(engine_lock) {
     return memory.core.observers().explain(address);
 }
+
+// Ends the process in strict mode if the present call frees a block that is not allocated.
+void refuse_dead_block(Memory &memory, const void *block) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -7,26 +7,12 @@
 #include <utility>
 
 #include "engine/stream.h"
-#include "support/error.h"
+#include "support/call_note.h"
+#include "support/strict.h"
 #include "support/text.h"
 #include "support/thread_state.h"
 
 namespace aclsim {
-
-// Note of a call, kept without text because most notes are never shown.
-struct CallNote {
-    const char *function = "";
-    CallPlace place{};
-
-    static CallNote present() {
-        const CurrentCall *call = current_call();
-        return call == nullptr ? CallNote() : CallNote{call->name(), call->place};
-    }
-    bool is_known() const { return *function != '\0'; }
-    std::string text() const {
-        return function + (place.kind == CallPlace::Kind::Unknown ? std::string() : " at " + name_of(place));
-    }
-};
 
 struct MemoryCheck::Block {
     std::uintptr_t address;
@@ -210,6 +196,7 @@ void MemoryCheck::freed_registered(const Moment &, const void *address) {
     const Guard guard(mutex_);
     report(present_call() + " frees " + text_of(address) +
            ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
+    end_if_strict("the block is registered, as reported above");
 }
 
 void MemoryCheck::used_orphan(const Moment &, const Access &access) {
@@ -235,8 +222,14 @@ void MemoryCheck::reach_free(Block &block) {
 void MemoryCheck::freed(const Moment &, const void *address) {
     const Guard guard(mutex_);
     const auto found = live_.find(as_integer(address));
-    if (found != live_.end()) {
-        reach_free(*retire(found));
+    if (found == live_.end()) {
+        return;
+    }
+    const std::shared_ptr<Block> block = retire(found);
+    const bool is_used = !block->pending.empty();
+    reach_free(*block);
+    if (is_used) {
+        end_if_strict("the block is in use, as reported above");
     }
 }
 

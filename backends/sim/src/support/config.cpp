@@ -93,6 +93,12 @@ void read_number(Config &config, const char *name, std::uint32_t low, std::uint3
     }
 }
 
+void read_switch(Config &config, const char *name, bool &is_on) {
+    std::uint32_t number = 0;
+    read_number(config, name, 0, 1, number);
+    is_on = number == 1;
+}
+
 void read_cards(Config &config) {
     const std::string cards = environment("ASCEND_RT_SIM_CARDS");
     config.shares_with_all_users = cards == "all-users";
@@ -169,9 +175,10 @@ Config config_of_environment() {
     }
     read_cards(config);
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
-    std::uint32_t software_queues = 0;
-    read_number(config, "ASCEND_RT_SIM_SOFTWARE_QUEUES", 0, 1, software_queues);
-    config.has_software_queues = software_queues == 1;
+    read_switch(config, "ASCEND_RT_SIM_SOFTWARE_QUEUES", config.has_software_queues);
+    read_switch(config, "ASCEND_RT_SIM_STRICT", config.is_strict);
+    config.strict_log = environment("ASCEND_RT_SIM_STRICT_LOG");
+    config.checks_memory |= config.is_strict;  // it knows the blocks that queued tasks use
     choose_release(config);
     auto stall_ms = static_cast<std::uint32_t>(config.stall.count());
     read_number(config, "ASCEND_RT_SIM_STALL_MS", 0, kDay_ms, stall_ms);

@@ -50,7 +50,9 @@ struct Config {
     bool shares_cards = false;
     bool shares_with_all_users = false;
     bool must_share_cards = false;  // set explicitly, not by default
-    bool checks_memory = false;     // ASCEND_RT_SIM_CHECK=memory
+    bool is_strict = false;         // ASCEND_RT_SIM_STRICT=1
+    std::string strict_log;         // ASCEND_RT_SIM_STRICT_LOG: file for a line about the end of each process
+    bool checks_memory = false;     // ASCEND_RT_SIM_CHECK=memory, and in strict mode
     std::string faults;             // ASCEND_RT_SIM_FAULTS
     std::string error;              // problem of the environment: every call fails with this text
 };
