@@ -43,7 +43,6 @@ _FORWARDERS = """\
 #include "exceptions.h"
 #include "handles.h"
 #include "initialization.h"
-#include "turns.h"
 
 using namespace unforgiving;
 

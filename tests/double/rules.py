@@ -7,14 +7,10 @@ that is one is given out. The others are named here.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-DATA = Path(__file__).resolve().parents[1] / "data" / "double"
 
 # The handles that the official code follows without looking.
 KINDS = {
@@ -58,8 +54,6 @@ _SEVERAL = {"aclmdlRIGetStreams": "*numStreams"}
 _STATEMENTS: dict[str, tuple[str, str]] = {
     "aclInit": ("check_configuration(call, {0});", "note_configuration(result, {0});"),
     "aclrtDestroyContext": ("", "note_context_destroyed(result, {0});"),
-    "aclrtRecordEvent": ("", "note_recorded(result, {0}, {1});"),
-    "aclrtRecordEventWithFlag": ("", "note_recorded(result, {0}, {1});"),
     "aclrtResetDevice": ("", "note_reset(result, {0});"),
     "aclrtResetDeviceForce": ("", "note_reset(result, {0});"),
 }
@@ -78,23 +72,6 @@ INSTEAD = {
     "aclrtGetFuncHandleFromExceptionInfo": "failed_function",
 }
 
-# The words of the concurrency table -> the functions that they stand for.
-_WAITING = {
-    "SynchronizeDevice": ("aclrtSynchronizeDevice", "aclrtSynchronizeDeviceWithTimeout"),
-    "SynchronizeStream": ("aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout"),
-    "SynchronizeEvent": ("aclrtSynchronizeEvent", "aclrtSynchronizeEventWithTimeout"),
-    "DestroyStream": ("aclrtDestroyStream",),
-}
-_BLOCKED = {
-    "CreateStream": ("aclrtCreateStream", "aclrtCreateStreamV2", "aclrtCreateStreamWithConfig"),
-    "DestroyStream (idle)": ("aclrtDestroyStream",),
-    "SynchronizeDeviceWithTimeout": ("aclrtSynchronizeDevice", "aclrtSynchronizeDeviceWithTimeout"),
-    "CaptureBegin, other stream": ("aclmdlRICaptureBegin", "aclmdlRICaptureToModelRIBegin"),
-    "DestroyStreamForce, same": ("aclrtDestroyStreamForce",),
-}
-# Rules that the simulator itself implements: a reset waits for the work of the device.
-_OF_THE_SIMULATOR = ("ResetDevice",)
-
 
 @dataclass
 class Rules:
@@ -102,48 +79,6 @@ class Rules:
 
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
-
-
-@dataclass
-class _Turn:
-    waits_as: list[str] = field(default_factory=list)
-    blocked_by: list[str] = field(default_factory=list)
-    blocked_by_same: list[str] = field(default_factory=list)
-
-
-def blocking_pairs() -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a waiting call and one that it blocks, in the words of the table."""
-    rows = json.loads((DATA / "concurrency.json").read_text(encoding="utf-8"))
-    for waiting, other, answer, _ in rows:
-        if answer == "BLOCKS" and other not in _OF_THE_SIMULATOR:
-            yield waiting, other
-
-
-def _turns() -> dict[str, _Turn]:
-    turns: dict[str, _Turn] = {}
-    for waiting, functions in _WAITING.items():
-        for function in functions:
-            turns.setdefault(function, _Turn()).waits_as.append(f"k{waiting}")
-    for waiting, other in blocking_pairs():
-        for function in _BLOCKED[other]:
-            turn = turns.setdefault(function, _Turn())
-            # One who waits for all streams waits for the same one, whichever that is.
-            is_same = other.endswith(", same") and waiting != "SynchronizeDevice"
-            (turn.blocked_by_same if is_same else turn.blocked_by).append(f"k{waiting}")
-    return turns
-
-
-TURNS = _turns()
-
-
-def _turn(function: Any) -> str:
-    turn = TURNS[function.name]
-    masks = (" | ".join(mask) or "0" for mask in (turn.waits_as, turn.blocked_by, turn.blocked_by_same))
-    names = {parameter.type.removeprefix("const "): parameter.name for parameter in function.parameters}
-    stream = names.get("aclrtStream", "nullptr")
-    if "aclrtEvent" in names:
-        stream = f"stream_of_record({names['aclrtEvent']})"
-    return f"const Turn turn(call, {{{', '.join(masks)}}}, {stream});"
 
 
 def _handles(function: Any) -> Iterator[str]:
@@ -182,8 +117,6 @@ def rules_of(function: Any) -> Rules:
         must_be_live = str(RELEASES[function.name]).lower()
         rules.before.append(f"Release release(call, {names[0]}, {must_be_live});")
         rules.after.append("release.end();")
-    if function.name in TURNS:
-        rules.before.append(_turn(function))
     rules.after += [after] if after else []
     if given_out := list(_given_out(function)):
         rules.after.append(f"if (result == ACL_SUCCESS) {{ {' '.join(given_out)} }}")

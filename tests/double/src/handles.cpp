@@ -19,7 +19,6 @@ struct Object {
     const void *context;       // in which it was created; nullptr of a context
     bool is_explicit_context;  // created by aclrtCreateContext
     std::string end;           // how it ended; empty while it lives
-    const void *recorded_on;   // of an event
 };
 
 struct Registry {
@@ -52,8 +51,7 @@ Object describe(Kind kind, const void *handle, bool is_created) {
     engine().aclrtGetCurrentContext(&context);
     engine().aclrtGetDevice(&device);
     const bool is_context = kind == Kind::Context;
-    return {kind, 0,      device, is_context && handle == context ? nullptr : context, is_context && is_created,
-            "",   nullptr};
+    return {kind, 0, device, is_context && handle == context ? nullptr : context, is_context && is_created, ""};
 }
 
 void note(Kind kind, const void *handle, bool is_created) {
@@ -178,19 +176,6 @@ void note_context_destroyed(aclError result, const void *context) {
         }
     }
     note_reset(result, device);
-}
-
-void note_recorded(aclError result, const void *event, const void *stream) {
-    const std::lock_guard<std::mutex> locked(registry().lock);
-    if (Object *const object = find(event); object != nullptr && result == ACL_SUCCESS) {
-        object->recorded_on = stream;
-    }
-}
-
-const void *stream_of_record(const void *event) {
-    const std::lock_guard<std::mutex> locked(registry().lock);
-    const Object *const object = find(event);
-    return object == nullptr ? nullptr : object->recorded_on;
 }
 
 }  // namespace unforgiving

@@ -50,8 +50,4 @@ void note_reset(aclError result, int32_t device);
 // Ends what lived in the context.
 void note_context_destroyed(aclError result, const void *context);
 
-// The stream that an event was last recorded on.
-void note_recorded(aclError result, const void *event, const void *stream);
-const void *stream_of_record(const void *event);
-
 }  // namespace unforgiving
