@@ -1037,6 +1037,8 @@ class Lib:
         """int32_t aclsimWantsAccesses(void)."""
     def aclsimSetInterruptCheck(self, check: Any, /) -> int:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
+    def aclsimSynchronizeDevice(self, timeout: int, isLeft: Any, /) -> int:
+        """aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft)."""
     def aclsimSetThreadProvider(self, provider: Any, /) -> int:
         """aclError aclsimSetThreadProvider(aclsimThreadProvider provider)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:

@@ -121,8 +121,8 @@ int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_f
 void ascend_rt_end_listening(uint64_t *end);
 
 /* Waits that Ctrl-C can end. Python handles signals in its main thread, between two instructions: there a wait that
- * would take long answers -1, for another thread to make the call. In other threads these are the C functions; a limit
- * of -1 is none. */
+ * would take long answers -1, for another thread to make the call. In other threads these are the C functions, except
+ * that a wait for a device keeps no other thread from using streams for long. A limit of -1 is none. */
 void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated);
 int ascend_rt_synchronize_device(int32_t timeout_ms);
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);

@@ -3,9 +3,11 @@
 
 Python handles signals in its main thread, and only between two instructions. So when a wait of the main thread takes
 longer than a moment, another thread makes the call, and the main thread waits for that thread, which a signal can
-interrupt. The call that is left behind comes back soon from the vendor's library, which holds locks while it waits, and
-goes on in the simulator, which looks for deadlocks. If it takes along the failure of a task, which the runtime tells
-only once, the next synchronization of the same stream or device raises that. Tasks of asyncio wait in the same way.
+interrupt. The call that is left behind comes back soon from the vendor's library, which holds locks while it waits. In
+the simulator, which looks for deadlocks, waits for streams and events go on, and one for a device comes back. A wait
+for a device blocks no other thread for long in either library. If a call that was left behind takes along the failure
+of a task, which the runtime tells only once, the next synchronization of the same stream or device raises that. Tasks
+of asyncio wait in the same way.
 """
 
 from __future__ import annotations

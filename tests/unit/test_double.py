@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -12,7 +11,6 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import doubles
@@ -64,105 +62,23 @@ def test_it_is_strict(run: Run) -> None:
 
 # --- blocking --------------------------------------------------------------------------------------------------------
 
-# The calls of the concurrency table. Those that wait do so for the stream that is held.
-WAITS = {
-    "SynchronizeDevice": "lib.aclrtSynchronizeDevice",
-    "SynchronizeStream": "lib.aclrtSynchronizeStream, stream",
-    "SynchronizeEvent": "lib.aclrtSynchronizeEvent, recorded",
-    "DestroyStream": "lib.aclrtDestroyStream, stream",
-}
-OTHERS = {
-    "CreateStream": "lib.aclrtCreateStream, ffi.new('aclrtStream *')",
-    "DestroyStream (idle)": "lib.aclrtDestroyStream, idle",
-    "CreateEventExWithFlag": "lib.aclrtCreateEventExWithFlag, ffi.new('aclrtEvent *'), 1",
-    "DestroyEvent": "lib.aclrtDestroyEvent, event",
-    "RecordEvent, other stream": "lib.aclrtRecordEvent, event, other",
-    "StreamWaitEvent, other stream": "lib.aclrtStreamWaitEvent, other, event",
-    "RecordEvent, same stream": "lib.aclrtRecordEvent, event, stream",
-    "SynchronizeStream, other": "lib.aclrtSynchronizeStream, other",
-    "SynchronizeStreamWithTimeout, same": "lib.aclrtSynchronizeStreamWithTimeout, stream, 20",
-    "SynchronizeDeviceWithTimeout": "lib.aclrtSynchronizeDeviceWithTimeout, 20",
-    "StreamQuery, same": "lib.aclrtStreamQuery, stream, ffi.new('aclrtStreamStatus *')",
-    "QueryEventStatus": "lib.aclrtQueryEventStatus, recorded, ffi.new('aclrtEventRecordedStatus *')",
-    "Malloc": "lib.aclrtMalloc, ffi.new('void **'), 64, 0",
-    "Free": "lib.aclrtFree, device_block",
-    "MallocHost": "lib.aclrtMallocHost, ffi.new('void **'), 64",
-    "Memcpy": "lib.aclrtMemcpy, device_block, 64, host_block, 64, 1",
-    "MemcpyAsync, other stream": "lib.aclrtMemcpyAsync, device_block, 64, host_block, 64, 1, other",
-    "MemcpyAsync, same stream": "lib.aclrtMemcpyAsync, device_block, 64, host_block, 64, 1, stream",
-    "SetDevice": "lib.aclrtSetDevice, 0",
-    "ResetDevice": "lib.aclrtResetDevice, 0",
-    "CreateContext": "lib.aclrtCreateContext, ffi.new('aclrtContext *'), 0",
-    "SetCurrentContext": "lib.aclrtSetCurrentContext, context",
-    "GetMemInfo": "lib.aclrtGetMemInfo, 1, ffi.new('size_t *'), ffi.new('size_t *')",
-    "CaptureBegin, other stream": "lib.aclmdlRICaptureBegin, other, 2",
-    "RecordNotify (releases)": "lib.aclrtRecordNotify, notify, other",
-    "DestroyStreamForce, same": "lib.aclrtDestroyStreamForce, stream",
-    "StreamAbort, same": "lib.aclrtStreamAbort, stream",
-}
 
-BLOCKS = """
-idle, recorded = new("aclrtStream", "aclrtCreateStream"), new("aclrtEvent", "aclrtCreateEvent")
-device_block, host_block = new("void *", "aclrtMalloc", 64, 0), new("void *", "aclrtMallocHost", 64)
-hold()
-ok(lib.aclrtRecordEvent(recorded, stream))
-waiting, _ = in_thread(WAITING)
-assert waiting.is_alive()
-thread, codes = in_thread(OTHER)
-print("BLOCKS" if thread.is_alive() else "goes on")
-os._exit(0)  # threads may be inside
-"""
-
-
-ROWS = json.loads((TESTS / "data" / "double" / "concurrency.json").read_text(encoding="utf-8"))
-
-
-def _pairs() -> list[Any]:
-    rows = [(waiting, other, answer == "BLOCKS") for waiting, other, answer, _ in ROWS]
-    # Those that block, and two beside each waiting call; the others with --long.
-    shown = [row for row in rows if row[2] or row[1] in ("CreateEventExWithFlag", "MemcpyAsync, same stream")]
-    marks = {row: [] if row in shown else [pytest.mark.long] for row in rows}
-    return [pytest.param(*row, id=f"{row[0]}-{row[1]}", marks=marks[row]) for row in rows]
-
-
-@pytest.mark.parametrize(("waiting", "other", "blocks"), _pairs())
-def test_calls_block_as_the_table_says(run: Run, waiting: str, other: str, blocks: bool) -> None:
-    ended = run(BLOCKS.replace("WAITING", WAITS[waiting]).replace("OTHER", OTHERS[other]))
-    assert (ended.returncode, ended.stdout.strip()) == (0, "BLOCKS" if blocks else "goes on"), ended.stderr
-
-
-def test_the_table_is_whole() -> None:
-    assert {tuple(row[:2]) for row in ROWS} == {(it, other) for it in WAITS for other in OTHERS}
-
-
-def test_a_blocked_call_goes_on_when_the_wait_has_ended(run: Run) -> None:
+def test_calls_block_as_in_the_simulator(run: Run) -> None:
     ended = run(
         """
+        from support.stalls import Reports
         hold()
-        waiting, waited = in_thread(lib.aclrtSynchronizeDevice)
-        thread, codes = in_thread(lib.aclrtCreateStream, ffi.new("aclrtStream *"))
-        assert thread.is_alive()
+        with Reports() as reports:
+            waiting, waited = in_thread(lib.aclrtSynchronizeDevice)
+            assert reports.come("aclrtSynchronizeDevice has waited")
+            thread, codes = in_thread(lib.aclrtCreateStream, ffi.new("aclrtStream *"))
+            assert reports.come("aclrtCreateStream has waited 20 ms for aclrtSynchronizeDevice of another thread")
         release()
         waiting.join()
         thread.join()
         assert waited == codes == [0]
-        """
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-
-
-def test_other_contexts_do_not_block(run: Run) -> None:
-    ended = run(
-        """
-        hold()
-        waiting, _ = in_thread(lib.aclrtSynchronizeDevice)
-        apart = new("aclrtContext", "aclrtCreateContext", 0)
-        new("aclrtStream", "aclrtCreateStream")
-        ok(lib.aclrtSynchronizeDevice())
-        ok(lib.aclrtSetCurrentContext(context))
-        release()
-        waiting.join()
-        """
+        """,
+        ASCEND_RT_SIM_STALL_MS="20",
     )
     assert (ended.returncode, ended.stderr) == (0, "")
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.programs import BEGINNING
+
+TESTS = Path(__file__).resolve().parents[1]
 
 # Interrupted once it waits: the program has said that it is about to, and the gate opens only after the interrupt.
 PROGRAM = """
@@ -51,13 +54,13 @@ WAITS = {
 }
 
 
-Interrupted = Callable[[str], "subprocess.CompletedProcess[str]"]
+Interrupted = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
 def interrupted(run: Any, under_test: dict[str, str]) -> Interrupted:
     """Run a program that begins as above."""
-    return lambda code: run("-c", BEGINNING + PROGRAM + code, **under_test)
+    return lambda code, **variables: run("-c", BEGINNING + PROGRAM + code, **under_test, **variables)
 
 
 @pytest.mark.parametrize("wait", WAITS.values(), ids=list(WAITS))
@@ -96,6 +99,82 @@ work.close()
 print(code_of(work.synchronize) if not work.is_closed else "closed")
 """)
     assert (done.stdout, done.stderr) == ("interrupted False\nclosed\n", "")
+
+
+@pytest.mark.parametrize("wait", ["device.synchronize", "device.reset", "lambda: device.synchronize(timeout=1000)"])
+def test_what_is_left_of_a_wait_for_a_device_ends_and_blocks_nothing(interrupted: Interrupted, wait: str) -> None:
+    done = interrupted(f"""
+print(interrupted({wait}))
+Stream().close()
+while is_waiting():
+    time.sleep(0.001)
+print(event.is_done)
+gate.record(opener)
+""")
+    assert (done.stdout, done.stderr) == ("interrupted\nFalse\n", "")
+
+
+RELEASES = {
+    "create": "Stream().close()",
+    "discard": "discarded = Stream(); del discarded",
+    "capture": "with opener.capture(mode='relaxed'): pass",
+    "synchronize": "code_of(device.synchronize, timeout=0.001)",
+}
+
+
+@pytest.mark.parametrize("release", RELEASES.values(), ids=list(RELEASES))
+def test_a_wait_for_a_device_does_not_block_the_thread_that_ends_it(interrupted: Interrupted, release: str) -> None:
+    done = interrupted(f"""
+def release():
+    device.set_current()
+    while not is_waiting():
+        time.sleep(0.001)
+    {release}
+    gate.record(opener)
+    device.reset()
+
+device.set_current()  # the reset of the thread is not the last
+thread = threading.Thread(target=release)
+thread.start()
+device.synchronize()
+thread.join()
+print(event.is_done)
+""")
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.simulator("a call of the vendor's library cannot be ended")
+def test_a_call_that_another_thread_blocks_ends(interrupted: Interrupted) -> None:
+    done = interrupted(
+        """
+from support.stalls import Reports
+
+def block():
+    device.set_current()
+    assert lib.aclrtSynchronizeDevice() == 0
+
+def interrupt_once_blocked():
+    assert reports.come("aclrtCreateStreamWithConfig has waited")
+    os.kill(os.getpid(), signal.SIGINT)
+
+with Reports() as reports:
+    blocking = threading.Thread(target=block)
+    blocking.start()
+    assert reports.come("aclrtSynchronizeDevice has waited")
+    threading.Thread(target=interrupt_once_blocked).start()
+    try:
+        Stream()
+    except KeyboardInterrupt:
+        print("interrupted", event.is_done)
+gate.record(opener)
+blocking.join()
+Stream().close()
+print(event.is_done)
+""",
+        ASCEND_RT_SIM_STALL_MS="20",
+        PYTHONPATH=TESTS,
+    )
+    assert (done.stdout, done.stderr) == ("interrupted False\nTrue\n", "")
 
 
 PAGEABLE = {
