@@ -45,8 +45,11 @@ void Capture::make_room(Branch &branch) {
     if (branch.hidden->queue.size() + kTasksPerCall <= config().product->queue_depth) {
         return;
     }
-    ContextStream &next = graph->add_stream(branch.hidden->priority);
+    if (group_) {
+        group_->ranges.reserve(group_->ranges.size() + 1);
+    }
     const auto link = Signal::create(graph->context.device);
+    ContextStream &next = graph->add_stream(branch.hidden->priority);
     if (group_) {
         group_->ranges.back().last = branch.hidden->submitted;
     }
@@ -124,7 +127,12 @@ void Capture::exchange(Lock &lock, ContextStream &stream, Event &event, External
     ContextStream &hidden = take(stream, /*is_kernel=*/false);
     machine_.core.admit(lock, hidden);
     graph->external_events.push_back(std::make_shared<ExternalEvent>(ExternalEvent{Ref<Event>(event), use}));
-    submit_external(machine_.core, hidden, graph->external_events.back());
+    try {
+        submit_external(machine_.core, hidden, graph->external_events.back());
+    } catch (...) {
+        graph->external_events.pop_back();
+        throw;
+    }
 }
 
 // --- task groups -----------------------------------------------------------------------------------------------------
@@ -144,9 +152,8 @@ void Capture::begin_group(ContextStream &stream) {
         interrupt_group(ACL_ERROR_STREAM_TASK_GROUP_INTR);
     }
     const Branch &branch = branch_of(stream);
-    group_ = std::make_unique<OpenGroup>();
-    group_->stream = &stream;
-    group_->ranges.push_back({branch.hidden, branch.hidden->submitted, branch.hidden->submitted});
+    const TaskGroup::Range open{branch.hidden, branch.hidden->submitted, branch.hidden->submitted};
+    group_ = std::make_unique<OpenGroup>(OpenGroup{&stream, {open}});
 }
 
 Ref<TaskGroup> Capture::end_group(ContextStream &stream) {

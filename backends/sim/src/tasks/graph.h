@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -75,7 +74,7 @@ class Graph final : public Model {
     class End;
     Machine &machine_;
     std::unique_ptr<End> end_ GUARDED_BY(engine_lock);  // allocated in advance, because destruction must not fail
-    std::deque<ModelTask *> changed_ GUARDED_BY(engine_lock);
+    ModelTask *changed_ GUARDED_BY(engine_lock) = nullptr;  // first of the tasks with a replacement
 };
 
 }  // namespace aclsim
