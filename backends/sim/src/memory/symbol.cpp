@@ -30,9 +30,8 @@ void *Symbols::address_of(const void *symbol, const Device &device) {
     if (found != variable.addresses.end()) {
         return found->second;
     }
-    InternalBlock block =
-        own_block(memory_, device.physical_id,
-                  memory_.space().allocate_internal(device.physical_id, variable.content.size()));
+    InternalBlock block = own_block(memory_, device.physical_id,
+                                    memory_.space().allocate_internal(device.physical_id, variable.content.size()));
     if (block == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a variable of %zu bytes", device.user_id,
              variable.content.size());

@@ -50,15 +50,19 @@ void Capture::make_room(Branch &branch) {
     }
     const auto link = Signal::create(graph->context.device);
     ContextStream &next = graph->add_stream(branch.hidden->priority);
-    if (group_) {
-        group_->ranges.back().last = branch.hidden->submitted;
+    const std::uint64_t last = branch.hidden->submitted;
+    try {
+        submit_edge_end(machine_.core, next, link, nullptr, /*timeout_s=*/0);
+        submit_edge_begin(machine_.core, *branch.hidden, link, nullptr);
+    } catch (...) {
+        graph->drop_stream(next);
+        throw;
     }
-    submit_edge_begin(machine_.core, *branch.hidden, link, nullptr);
-    submit_edge_end(machine_.core, next, link, nullptr, /*timeout_s=*/0);
     branch.hidden->stands_for = nullptr;
     next.stands_for = branch.stream;
     branch.hidden = &next;
     if (group_) {
+        group_->ranges.back().last = last;
         group_->ranges.push_back({&next, next.submitted, next.submitted});
     }
 }

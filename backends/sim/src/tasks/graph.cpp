@@ -98,6 +98,13 @@ ContextStream &Graph::add_stream(std::uint32_t stream_priority) {
     return *stream;
 }
 
+void Graph::drop_stream(ContextStream &stream) {
+    const Ref<ContextStream> keep(stream);
+    unbind(stream);
+    end_->streams.pop_back();
+    remove_stream(machine_, stream);
+}
+
 void Graph::complete() {
     if (!config().has_software_queues) {
         core_.submit(*streams().front(), GraphEndTask());
