@@ -262,6 +262,13 @@ def test_a_call_after_the_destructors(run: Run, library: Path, tmp_path: Path) -
     assert_died(run(load), "aclrtGetRunMode", "the library's destructors have run")
 
 
+def test_a_death_among_the_destructors_is_logged(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    ended = run("hold(); in_thread(lib.aclrtSynchronizeStream, stream)", ASCEND_RT_DOUBLE_LOG=log)
+    assert_died(ended, "aclrtSynchronizeStream", "while the library's destructors run")
+    assert log.read_text().endswith(ended.stderr)
+
+
 def test_a_forked_child_has_no_threads_inside(run: Run) -> None:
     script = """
     hold()
