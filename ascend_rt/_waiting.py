@@ -59,10 +59,8 @@ class _Wait:
     def run(self, tell: Callable[[], object]) -> None:
         self.is_under_way = True
         try:
-            if self._context[0]:
-                lib.aclrtSetCurrentContext(self._context[0])
             function = getattr(lib, _WAITS[self._function.removesuffix("WithTimeout")])
-            code = function(*self._object, self._limit, self._is_left)
+            code = function(self._context[0], *self._object, self._limit, self._is_left)
             self.is_under_way = False
             message = recent_message()
         except RuntimeClosed:  # left behind by a program that ends

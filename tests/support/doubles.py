@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import subprocess
 import sys
@@ -15,8 +14,6 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
-# Tests in which calls of the package are deadly -> what is. Who mends a defect removes its line.
-KNOWN = TESTS / "data" / "double" / "known.json"
 NEWEST = "newest"
 LOG = "ASCEND_RT_SIM_STRICT_LOG"
 
@@ -85,7 +82,6 @@ class Session:
     """A session of pytest on the double: it fails if a process has died, whether or not a test has noticed."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._known = json.loads(KNOWN.read_text(encoding="utf-8"))
         self._is_first = not hasattr(config, "workerinput")
         if self._is_first:
             config.option.maxworkerrestart = config.option.maxworkerrestart or "1000"  # a death may end a worker
@@ -98,15 +94,12 @@ class Session:
         """Return whether the double can run tests that are marked as the simulator's for this reason."""
         return reason in _STANDS_IN
 
-    def skip_unless_harmless(self, item: pytest.Item) -> None:
-        """Skip a test of garbage, and one that shows a defect that is known."""
+    @staticmethod
+    def skip_unless_harmless(item: pytest.Item) -> None:
+        """Skip a test of garbage."""
         arguments = item.callspec.params.get("arguments") if hasattr(item, "callspec") else None
         if isinstance(arguments, tuple) and any(isinstance(it, str) and it == "garbage" for it in arguments):
             pytest.skip("the vendor's library follows garbage")
-        path = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
-        name = f"{path}::{item.nodeid.partition('::')[2]}"
-        if defect := self._known.get(name) or self._known.get(name.partition("[")[0]):
-            pytest.skip(f"known defect: {defect}")
 
     def _deaths(self) -> list[str]:
         return Path(os.environ[LOG]).read_text(encoding="utf-8").splitlines() if self._is_first else []

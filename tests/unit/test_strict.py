@@ -140,6 +140,12 @@ def test_every_death_is_in_the_log(run: Run, tmp_path: Path) -> None:
     ]
 
 
+def test_a_death_among_the_destructors_is_in_the_log(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "deaths"
+    death_of(run("hold(); in_thread(lib.aclrtSynchronizeStream, stream)", ASCEND_RT_SIM_STRICT_LOG=str(log)))
+    assert "aclrtSynchronizeStream: the vendor's library may end the process here" in log.read_text()
+
+
 def test_a_forked_child_has_no_threads_inside(run: Run) -> None:
     script = """
     hold()
