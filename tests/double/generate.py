@@ -39,6 +39,7 @@ _FORWARDERS = """\
 
 #include "blocks.h"
 #include "call.h"
+#include "control.h"
 #include "engine.h"
 #include "exceptions.h"
 #include "handles.h"
@@ -81,6 +82,8 @@ def _definition(function: Function) -> str:
         arguments[-1:] = ['"%s"', "text"]
     target = INSTEAD.get(function.name, f"engine().{function.name}")
     forwarded = f"{target}({', '.join(arguments)});"
+    if function.family == "aclsim":
+        lines.append("require_control(call);")
     lines += rules.before
     if function.returns == "void":
         lines.append(forwarded)

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "control.h"
+
 namespace unforgiving {
 namespace {
 
@@ -34,6 +36,7 @@ class Variable {
 
 // The simulator reads its settings once, at the first call. It is to watch memory, and to be of the double's release.
 void settle(const Engine &opened) {
+    const HiddenVariables hidden;
     const Variable check("ASCEND_RT_SIM_CHECK", "memory");
     const Variable release("ASCEND_RT_SIM_CANN_VERSION", RELEASE);
     aclsimInfo info;
