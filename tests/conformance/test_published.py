@@ -89,7 +89,7 @@ DIFFERENCES = {
 
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recorder's tool is not beside this checkout")
 @pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.simulator("the recorder's own tool compares with the vendor's library")
+@pytest.mark.simulator("internals", "the recorder's own tool compares with the vendor's library")
 def test_recorded_groups_agree(group: str) -> None:
     command = [sys.executable, str(REPLAY), "--lib", library().path, "--group", group, "--outs", "--verbose"]
     replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | MACHINE)

@@ -50,6 +50,7 @@ _FORWARDERS = """\
 #include <cstdio>
 
 #include "call.h"
+#include "control.h"
 #include "engine.h"
 #include "exceptions.h"
 
@@ -90,6 +91,8 @@ def _definition(function: Function) -> str:
         arguments[-1:] = ['"%s"', "text"]
     target = _INSTEAD.get(function.name, f"engine().{function.name}")
     forwarded = f"{target}({', '.join(arguments)});"
+    if function.family == "aclsim":
+        lines.append("require_control(site);")
     lines.append(forwarded if function.returns == "void" else f"return {forwarded}")
     body = "\n    ".join(lines)
     return f"{function.prototype} {{\n    {body}\n}}"

@@ -20,7 +20,10 @@ TESTS = Path(__file__).resolve().parents[1]
 PLAYER = TESTS / "conformance" / "calls.py"
 NOT_ELF = not sys.platform.startswith("linux")
 
-pytestmark = pytest.mark.skipif(NOT_ELF, reason="the double is an ELF library")
+pytestmark = [
+    pytest.mark.simulator("independent"),
+    pytest.mark.skipif(NOT_ELF, reason="the double is an ELF library"),
+]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -169,20 +172,148 @@ def test_it_is_taken_for_the_vendors(run: Run, library: Path) -> None:
 
 # --- sessions of pytest ----------------------------------------------------------------------------------------------
 
+SESSION = """
+import signal, subprocess, sys
+import pytest
+from ascend_rt import NotSupported, ffi, lib
 
-def test_a_session_names_a_death_that_no_test_has_noticed(tmp_path: Path, library: Path) -> None:
-    (tmp_path / "test_it.py").write_text(
+garbage = ffi.cast("void *", 64)
+not_supported = "from ascend_rt import NotSupported; raise NotSupported(207000, 'aclrtMakeTea')"
+
+def test_lives():
+    assert lib.aclrtDestroyEvent(ffi.NULL) != 0
+
+def test_dies():
+    lib.aclrtDestroyEvent(garbage)
+
+def test_lives_after_that():
+    pass
+
+@pytest.mark.timeout(1)
+def test_hangs():
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    signal.pause()
+
+def test_uses_what_only_the_simulator_has():
+    lib.aclsimClearFaults()
+
+@pytest.mark.simulator("faults")
+def test_may_use_it():
+    lib.aclsimClearFaults()
+
+@pytest.mark.simulator("deadly")
+def test_may_die():
+    lib.aclrtDestroyEvent(garbage)
+
+@pytest.mark.simulator("deadly")
+def test_may_die_and_lives():
+    assert lib.aclrtDestroyEvent(ffi.NULL) != 0
+
+@pytest.mark.simulator("deadly")
+def test_may_die_and_differs():
+    assert lib.aclrtDestroyEvent(ffi.NULL) == 0
+
+@pytest.mark.parametrize("arguments", [("garbage",)])
+def test_with_garbage(arguments):
+    lib.aclrtDestroyEvent(garbage)
+
+@pytest.mark.simulator("held tasks")
+def test_needs_the_simulator():
+    raise AssertionError
+
+@pytest.mark.simulator("independent")
+def test_of_no_library():
+    raise AssertionError
+
+def test_is_refused():
+    raise NotSupported(207000, "aclrtMakeCoffee")
+
+def test_is_refused_with_a_code():
+    code = 207000
+    assert code == 0
+
+def test_is_refused_in_a_program():
+    ended = subprocess.run([sys.executable, "-c", not_supported], stderr=-1, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+def test_expects_a_refusal():
+    code = 0
+    assert code == 207000
+"""
+
+Session = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def session(tmp_path: Path, environment: dict[str, str], library: Path) -> Session:
+    """Return a function that runs tests as on a card, where the environment leads to the installation."""
+
+    def start(tests: str, *options: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\naddopts = -p conftest\n")
+        (tmp_path / "test_it.py").write_text(tests)
+        env = {name: value for name, value in environment.items() if name != "ASCEND_RT_LIBRARY"}
+        env |= {"ASCEND_HOME_PATH": str(library.parents[1]), "PYTHONPATH": str(TESTS)}
+        command = [sys.executable, "-m", "pytest", "-v", "--backend", "cann", "-p", "no:cacheprovider", *options]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    return start
+
+
+def test_a_session_outlives_deaths_and_tells_apart_how_tests_end(session: Session) -> None:
+    ended = session(SESSION)
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout + ended.stderr
+    sections = re.findall(r"^=+ \d+ ([^\d\n=]+) =+\n((?!=).*?)(?==)", ended.stdout, re.MULTILINE | re.DOTALL)
+    said = {title: set(re.findall(r"^  test_it.py::test_(\S+)", text, re.MULTILINE)) for title, text in sections}
+    assert said == {
+        "not supported by this card or this release": {
+            "is_refused",
+            "is_refused_with_a_code",
+            "is_refused_in_a_program",
+        },
+        "died of handles or memory that do not live, as they may": {"may_die", "with_garbage[arguments0]"},
+        "died": {"dies", "hangs", "uses_what_only_the_simulator_has"},
+        "differ": {"may_die_and_differs", "expects_a_refusal"},
+    }
+    passed = re.findall(r"PASSED.*test_it.py::test_(\w+)", ended.stdout)
+    assert set(passed) == {"lives", "lives_after_that", "may_use_it", "may_die_and_lives"}
+    assert "test_of_no_library" not in ended.stdout
+    assert "1 skipped" in ended.stdout
+    assert "test_dies (call): aclrtDestroyEvent at " in ended.stdout
+    assert "aclsimClearFaults: the official library would end the process here: it has no such function" in ended.stdout
+    assert "test_may_die (call)" not in ended.stdout
+
+
+@pytest.mark.parametrize("selected", ["lives or is_refused or may_die_and_lives or (may_die and not differs)"])
+def test_what_is_not_supported_or_may_die_is_no_failure(session: Session, selected: str) -> None:
+    ended = session(SESSION, "-k", selected)
+    assert ended.returncode == pytest.ExitCode.OK, ended.stdout + ended.stderr
+
+
+def test_a_session_names_a_death_that_no_test_has_noticed(session: Session) -> None:
+    program = START + "lib.aclrtDestroyEvent(garbage)"
+    ended = session(
         f"""
 import subprocess, sys
 
 def test_it():
-    subprocess.run([sys.executable, "-c", {START + "lib.aclrtDestroyEvent(garbage)"!r}], cwd={str(TESTS)!r})
+    subprocess.run([sys.executable, "-c", {program!r}], cwd={str(TESTS)!r})
 """
     )
-    env = {name: value for name, value in os.environ.items() if name not in ("ASCEND_RT_LIBRARY", doubles.LOG)}
-    command = [sys.executable, "-m", "pytest", "-p", "conftest", "--double", "-p", "no:cacheprovider", "test_it.py"]
-    env["PYTHONPATH"] = str(TESTS)
-    ended = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout + ended.stderr
     assert "1 passed" in ended.stdout
     assert "test_it.py::test_it (call): aclrtDestroyEvent at " in ended.stdout
+
+
+def test_a_kind_that_does_not_exist_is_refused(session: Session) -> None:
+    ended = session("import pytest\n\n@pytest.mark.simulator('magic')\ndef test_it(): pass\n", "-n", "0")
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR, ended.stdout + ended.stderr
+    assert "test_it.py::test_it: simulator('magic'): the kinds are alone, faults" in ended.stderr
+
+
+def test_plainly_the_double_reads_no_variable_of_the_simulator(run: Run) -> None:
+    script = "print(new('uint32_t', 'aclrtGetDeviceCount'))"
+    variables = {"ASCEND_RT_SIM_DEVICES": 3, "ASCEND_RT_SIM_CARDS": "separate"}
+    assert run(script, **variables).stdout.strip() == "3"
+    assert run(script, **variables, ASCEND_RT_DOUBLE_PLAIN="ASCEND_RT_SIM_CARDS").stdout.strip() == "8"
+    named = "ASCEND_RT_SIM_CARDS,ASCEND_RT_SIM_DEVICES"
+    assert run(script, **variables, ASCEND_RT_DOUBLE_PLAIN=named).stdout.strip() == "3"

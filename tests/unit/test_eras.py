@@ -323,7 +323,9 @@ def is_refused(use: Callable[[], object], device: int = 1) -> bool:
     return False
 
 
-pytestmark = pytest.mark.simulator("the official runtime has a device for each process, and fails on no demand")
+pytestmark = pytest.mark.simulator(
+    "internals", "the official runtime has a device for each process, and fails on no demand"
+)
 
 
 def test_an_event_ends_with_its_own_device_alone(second: Device) -> None:

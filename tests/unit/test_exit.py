@@ -103,6 +103,7 @@ def test_pending_work_is_left_to_the_end_of_the_process(finish: Finished, script
 
 
 @pytest.mark.parametrize("script", HELD.values(), ids=HELD.keys())
+@pytest.mark.simulator("held tasks")
 def test_a_simulator_that_is_held_does_not_hold_the_exit(finish: Finished, backend: str, script: str) -> None:
     if backend != "sim":
         pytest.skip("holds the simulator")
@@ -110,6 +111,7 @@ def test_a_simulator_that_is_held_does_not_hold_the_exit(finish: Finished, backe
     assert "work is still pending on device 0" in warning_of(ended)
 
 
+@pytest.mark.simulator("held tasks")
 def test_a_hold_with_nothing_pending_changes_nothing(finish: Finished, backend: str) -> None:
     if backend != "sim":
         pytest.skip("holds the simulator")

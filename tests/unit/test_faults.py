@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.programs import BEGINNING
 
+pytestmark = pytest.mark.simulator("faults")
+
 
 def lines(run, code: str, **variables: str) -> list[str]:
     result = run("-c", BEGINNING + "stream = Stream()\n" + code, ASCEND_RT_BACKEND="sim", **variables)

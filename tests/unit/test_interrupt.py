@@ -198,7 +198,7 @@ print(stream.is_done)
     assert (done.stdout, done.stderr) == ("interrupted\nTrue\n", "")
 
 
-@pytest.mark.simulator("a call of the vendor's library cannot be ended")
+@pytest.mark.simulator("unspecified", "a call of the vendor's library cannot be ended")
 def test_a_submission_that_waits_for_a_place_in_a_full_queue_ends(interrupted: Interrupted) -> None:
     done = interrupted("""
 FULL = 1792 - 2  # the queue of a 910B holds the wait for the gate and the first record already
@@ -230,6 +230,7 @@ print(submitted == FULL, stream.is_done)
 
 
 @pytest.mark.parametrize("again", ["stream.synchronize", "stream.close"])
+@pytest.mark.simulator("faults")
 def test_a_failure_that_the_wait_takes_along_is_told(interrupted: Interrupted, again: str, backend: str) -> None:
     if backend != "sim":
         pytest.skip("needs a task that fails on demand")
@@ -248,7 +249,7 @@ except TaskFailed as error:
     assert (done.stdout, done.stderr) == ("interrupted\n507015\n", "")
 
 
-@pytest.mark.simulator("needs a task that fails on demand")
+@pytest.mark.simulator("faults")
 @pytest.mark.parametrize("wait", ["device.synchronize", WAITS["device with a limit"]])
 def test_a_failure_that_the_wait_for_a_device_takes_along_is_told_by_that_context(
     interrupted: Interrupted, wait: str

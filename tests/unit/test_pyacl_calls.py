@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # What the search asks a library before it is used: the look-alike has to answer.

@@ -10,6 +10,8 @@ import sys
 import pytest
 from support.programs import BEGINNING
 
+pytestmark = pytest.mark.simulator("internals")
+
 # The report is read from standard error, which a pipe replaces; reading it is the latch: only then is the wait ended.
 PRELUDE = """
 import os, sys
