@@ -220,8 +220,13 @@ const Case kCases[] = {
          return aclrtGetSymbolAddress(&kSymbol, &address);
      },
      [] { CHECK_OK(aclsimUnregisterSymbol(&kSymbol)); }, false, true},
-    {"aclrtSubscribeReport", no_preparation, [] { return aclrtSubscribeReport(pthread_self(), g_other); },
-     [] { CHECK_OK(aclrtUnSubscribeReport(pthread_self(), g_other)); }, false, true},
+    {"aclrtSubscribeReport", [] { g_fresh = new_stream(); },
+     [] { return aclrtSubscribeReport(pthread_self(), g_fresh); },
+     [] {
+         CHECK_OK(aclrtUnSubscribeReport(pthread_self(), g_fresh));
+         CHECK_OK(aclrtDestroyStream(g_fresh));
+     },
+     false, true},
     {"aclrtLaunchHostFunc, new context",
      [] {
          CHECK_OK(aclrtCreateContext(&g_made, 0));

@@ -242,6 +242,9 @@ class Mobility {
             case Outside::Anybody:
                 asks_for_host_ = true;
                 return host_can_act_;
+            case Outside::Caller:  // it may fall asleep unnoticed
+                asks_for_host_ = true;
+                return true;
             default:
                 return true;
         }

@@ -41,9 +41,8 @@ HostWait::HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Tim
 HostWait::HostWait(Core &core, Outside outside, const char *awaited, Time deadline, WaitCheck *check)
     : HostWait(core, Cause{nullptr, 0, outside}, awaited, nullptr, deadline, check) {}
 
-// As long as the call is not asleep, it goes on by itself.
 HostWait::HostWait(Core &core, const BlockingCall &call, WaitCheck *check)
-    : HostWait(core, Cause{nullptr, 0, Outside::Clock}, nullptr, &call, kNever, check) {}
+    : HostWait(core, Cause{nullptr, 0, Outside::Caller}, nullptr, &call, kNever, check) {}
 
 HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, const BlockingCall *blocker, Time deadline,
                    WaitCheck *check)
