@@ -70,15 +70,15 @@ const HostWait *HostWait::wait_of_blocker() const {
         return nullptr;
     }
     const auto &waits = core_.host_waits();
-    const auto found = std::find_if(waits.begin(), waits.end(), [this](const HostWait *wait) {
-        return wait->is_asleep() && wait->thread() == blocker_->thread && wait->blocker() == nullptr;
+    const auto found = std::find_if(waits.rbegin(), waits.rend(), [this](const HostWait *wait) {
+        return wait->thread() == blocker_->thread && wait->blocker() == nullptr;
     });
-    return found == waits.end() ? nullptr : *found;
+    return found == waits.rend() ? nullptr : *found;
 }
 
 const HostWait &HostWait::decisive() const {
     const HostWait *const wait = wait_of_blocker();
-    return wait != nullptr ? *wait : *this;
+    return wait != nullptr && wait->is_asleep() ? *wait : *this;
 }
 
 bool HostWait::sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) {

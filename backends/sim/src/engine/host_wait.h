@@ -78,7 +78,7 @@ class HostWait {
     bool has_deadline() const REQUIRES(engine_lock) { return decisive().deadline_ != kNever; }
     const char *awaited() const { return awaited_; }          // nullptr: a task, or the return of a call
     const BlockingCall *blocker() const { return blocker_; }  // nullptr: no call
-    // Returns the present wait of the blocking call; nullptr if that call is not asleep.
+    // Returns the present wait of the blocking call, which need not be asleep; nullptr if it does not wait.
     const HostWait *wait_of_blocker() const REQUIRES(engine_lock);
     const char *function() const { return function_; }
     std::thread::id thread() const { return thread_; }
