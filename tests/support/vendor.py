@@ -160,7 +160,7 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Skip what this library cannot run."""
+        """Skip what this library cannot run; without a mark the double is plain."""
         marks = list(kinds.marks_of(item))
         for kind, reason in marks:
             if kind != kinds.DEADLY and not kinds.is_provided(kind):
