@@ -153,7 +153,7 @@ def answers(child: Callable[..., Any]) -> Callable[[str], dict[str, Any]]:
     return play
 
 
-@pytest.mark.simulator("the simulator reports long waits")
+@pytest.mark.simulator("internals")
 @pytest.mark.parametrize(
     ("waiting", "other", "expected"), [pytest.param(*row, id=f"{row[0]}-{row[1]}") for row in _rows()]
 )

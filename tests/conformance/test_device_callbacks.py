@@ -205,6 +205,7 @@ def test_a_callback_cannot_destroy_what_is_being_destroyed(register: Callable[..
     assert lib.aclrtResetDevice(DEVICE) == OK  # the refused reset took nothing away
 
 
+@pytest.mark.simulator("deadly")
 def test_a_callback_may_destroy_what_was_created(
     register: Callable[..., Any], device: Device, lib: Any, ffi: Any
 ) -> None:

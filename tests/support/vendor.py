@@ -6,7 +6,6 @@ Tests run in a process of pytest-xdist, one at least. One that dies fails its te
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -22,9 +21,6 @@ import pytest
 from support import kinds
 from support.programs_in_forks import Programs
 
-TESTS = Path(__file__).resolve().parents[1]
-# Tests in which calls of the package are deadly -> what is. Who mends a defect removes its line.
-KNOWN = TESTS / "data" / "double" / "known.json"
 # Variables of the double: the file to which it adds deaths; the variables of the simulator that it may look at, and
 # beside them it has nothing that the official library lacks.
 LOG = "ASCEND_RT_DOUBLE_LOG"
@@ -154,7 +150,6 @@ class Session:
     """The hooks of such a session."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._known = json.loads(KNOWN.read_text(encoding="utf-8"))
         self._apart = Apart()
         self._in_process = config.option.in_process
         self._is_first = not _is_worker(config) and not self._in_process
@@ -165,15 +160,11 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Skip what this library cannot run, and what is known to be deadly."""
+        """Skip what this library cannot run; without a mark the double is plain."""
         marks = list(kinds.marks_of(item))
         for kind, reason in marks:
             if kind != kinds.DEADLY and not kinds.is_provided(kind):
                 pytest.skip(reason)
-        path = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
-        name = f"{path}::{item.nodeid.partition('::')[2]}"
-        if defect := self._known.get(name) or self._known.get(name.partition("[")[0]):
-            pytest.skip(f"known defect: {defect}")
         if any(kinds.KINDS[kind].provided_by for kind, _ in marks):
             os.environ.pop(PLAIN, None)
         else:

@@ -241,7 +241,7 @@ def test_a_warning_that_is_an_error_leaves_nothing_undone(finish: Finished) -> N
     assert "AclWarning" in ended.stderr
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_open_contexts_are_given_back_before_their_devices(finish: Finished) -> None:
     ended = finish(
         """

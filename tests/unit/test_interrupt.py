@@ -143,7 +143,7 @@ print(event.is_done)
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-@pytest.mark.simulator("a call of the vendor's library cannot be ended")
+@pytest.mark.simulator("unspecified", "a call of the vendor's library cannot be ended")
 def test_a_call_that_another_thread_blocks_ends(interrupted: Interrupted) -> None:
     done = interrupted(
         """

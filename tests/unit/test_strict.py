@@ -26,7 +26,7 @@ TESTS = Path(__file__).resolve().parents[1]
 PLAYER = TESTS / "conformance" / "calls.py"
 DEADLY = json.loads((TESTS / "data" / "double" / "deadly.json").read_text(encoding="utf-8"))
 
-pytestmark = pytest.mark.simulator("the mode is the simulator's")
+pytestmark = pytest.mark.simulator("internals")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

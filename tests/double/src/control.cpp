@@ -24,7 +24,8 @@ void require_control(const Site &site) {
                              "needs the function has the mark simulator\n";
     std::fputs(line.c_str(), stderr);
     if (FILE *const log = settings().log.empty() ? nullptr : std::fopen(settings().log.c_str(), "a")) {
-        std::fputs(line.c_str(), log);
+        const char *const test = std::getenv("PYTEST_CURRENT_TEST");
+        std::fprintf(log, "%s: %s", test == nullptr ? "" : test, line.c_str());
         std::fclose(log);
     }
     std::abort();

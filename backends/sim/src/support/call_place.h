@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "abi/aclsim.h"
+#include "abi/acl.h"
 
 namespace aclsim {
 
