@@ -159,6 +159,7 @@ def drop(stream, tag):
 
 @pytest.mark.parametrize("product", sorted(ALL))
 @pytest.mark.simulator("deadly")
+@pytest.mark.simulator("products")
 def test_codes_of_barriers(product: str, child: Callable[..., Any]) -> None:
     script = """
         garbage = ffi.cast("aclrtStream", 0x1234567800)

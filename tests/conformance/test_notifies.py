@@ -205,12 +205,14 @@ told("done")
 
 
 @pytest.mark.simulator("deadly")
+@pytest.mark.simulator("products")
 def test_counting_notifies_of_the_950(child: Any) -> None:
     assert child(COUNTING, ASCEND_RT_SIM_PRODUCT="950") == "done"
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910"])
 @pytest.mark.simulator("deadly")
+@pytest.mark.simulator("products")
 def test_other_products_have_no_counting_notifies_and_see_null_first(child: Any, product: str) -> None:
     code = """
     out, garbage = ffi.new("aclrtCntNotify *"), ffi.cast("void *", 64)
