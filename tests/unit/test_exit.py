@@ -258,7 +258,8 @@ def test_open_contexts_are_given_back_before_their_devices(finish: Finished) -> 
         atexit.register(_lifecycle._give_back)
         """
     )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
     assert ended.stdout == "107000 507007\n"
 
 
