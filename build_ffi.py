@@ -101,10 +101,10 @@ static aclError synchronize_device_within(void *nothing, int32_t timeout_ms) {{
 
 static aclError (*const device_functions[])(void *) = {{synchronize_device}};
 static aclError (*const limited_device_functions[])(void *, int32_t) = {{synchronize_device_within}};
-static const ascend_rt_awaited devices = {{NULL, 0, device_functions, limited_device_functions}};
-static const ascend_rt_awaited events = {{ascend_rt_event_status, ACL_EVENT_RECORDED_STATUS_NOT_READY,
+static const ascend_rt_awaited devices = {{NULL, 0, false, device_functions, limited_device_functions}};
+static const ascend_rt_awaited events = {{ascend_rt_event_status, ACL_EVENT_RECORDED_STATUS_NOT_READY, true,
                                          &aclrtSynchronizeEvent, &aclrtSynchronizeEventWithTimeout}};
-static const ascend_rt_awaited streams = {{ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY,
+static const ascend_rt_awaited streams = {{ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY, false,
                                           &aclrtSynchronizeStream, &aclrtSynchronizeStreamWithTimeout}};
 
 int ascend_rt_synchronize_device(int32_t timeout_ms) {{ return ascend_rt_synchronize(&devices, NULL, timeout_ms); }}
@@ -117,16 +117,16 @@ int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms) {{
     return ascend_rt_synchronize(&streams, stream, timeout_ms);
 }}
 
-int ascend_rt_wait_for_device(int32_t timeout_ms, const int32_t *is_left) {{
-    return ascend_rt_wait_for(&devices, NULL, timeout_ms, is_left);
+int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left) {{
+    return ascend_rt_wait_in(context, &devices, NULL, timeout_ms, is_left);
 }}
 
-int ascend_rt_wait_for_event(void *event, int32_t timeout_ms, const int32_t *is_left) {{
-    return ascend_rt_wait_for(&events, event, timeout_ms, is_left);
+int ascend_rt_wait_for_event(void *context, void *event, int32_t timeout_ms, const int32_t *is_left) {{
+    return ascend_rt_wait_in(context, &events, event, timeout_ms, is_left);
 }}
 
-int ascend_rt_wait_for_stream(void *stream, int32_t timeout_ms, const int32_t *is_left) {{
-    return ascend_rt_wait_for(&streams, stream, timeout_ms, is_left);
+int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left) {{
+    return ascend_rt_wait_in(context, &streams, stream, timeout_ms, is_left);
 }}
 
 uint64_t ascend_rt_captured_graph(void *stream) {{

@@ -1037,6 +1037,8 @@ class Lib:
         """int32_t aclsimWantsAccesses(void)."""
     def aclsimSetInterruptCheck(self, check: Any, /) -> int:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
+    def aclsimSynchronizeDevice(self, timeout: int, isLeft: Any, /) -> int:
+        """aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft)."""
     def aclsimSetThreadProvider(self, provider: Any, /) -> int:
         """aclError aclsimSetThreadProvider(aclsimThreadProvider provider)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
@@ -1125,12 +1127,14 @@ class Lib:
         """int ascend_rt_synchronize_event(void *event, int32_t timeout_ms)."""
     def ascend_rt_synchronize_stream(self, stream: Any, timeout_ms: int, /) -> int:
         """int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms)."""
-    def ascend_rt_wait_for_device(self, timeout_ms: int, is_left: Any, /) -> int:
-        """int ascend_rt_wait_for_device(int32_t timeout_ms, const int32_t *is_left)."""
-    def ascend_rt_wait_for_event(self, event: Any, timeout_ms: int, is_left: Any, /) -> int:
-        """int ascend_rt_wait_for_event(void *event, int32_t timeout_ms, const int32_t *is_left)."""
-    def ascend_rt_wait_for_stream(self, stream: Any, timeout_ms: int, is_left: Any, /) -> int:
-        """int ascend_rt_wait_for_stream(void *stream, int32_t timeout_ms, const int32_t *is_left)."""
+    def ascend_rt_wait_for_device(self, context: Any, timeout_ms: int, is_left: Any, /) -> int:
+        """int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left)."""
+    def ascend_rt_wait_for_event(self, context: Any, event: Any, timeout_ms: int, is_left: Any, /) -> int:
+        """int ascend_rt_wait_for_event(void *context, void *event, int32_t timeout_ms, const int32_t *is_left)."""
+    def ascend_rt_wait_for_stream(self, context: Any, stream: Any, timeout_ms: int, is_left: Any, /) -> int:
+        """int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left)."""
+    def ascend_rt_await_left(self, object: Any, /) -> None:
+        """void ascend_rt_await_left(void *object)."""
     def ascend_rt_skip_destructors(self) -> None:
         """void ascend_rt_skip_destructors(void)."""
     def ascend_rt_set_package(self, directory: Any, /) -> None:

@@ -360,6 +360,7 @@ static ascend_rt_shared shared = {
     .captured_graph = ascend_rt_captured_graph,
     .synchronize_event = ascend_rt_synchronize_event,
     .synchronize_stream = ascend_rt_synchronize_stream,
+    .await_left = ascend_rt_await_left,
     .failed_tasks = &ascend_rt_failed_tasks,
 };
 

@@ -26,12 +26,17 @@ void (*ascend_rt_function(const char *name))(void);
 typedef struct ascend_rt_awaited {
     int (*status)(void *object); /* NULL: nobody can ask */
     int pending;                 /* the status until it is done */
+    bool hides_drops;            /* whether the status stays pending when the work was dropped */
     aclError (*const *synchronize)(void *object);
     aclError (*const *synchronize_within)(void *object, int32_t timeout_ms);
 } ascend_rt_awaited;
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms);
 int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms, const int32_t *is_left);
+/* The same on another thread than the one that wants to know, in the same context. */
+int ascend_rt_wait_in(void *context, const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms,
+                      const int32_t *is_left);
+bool ascend_rt_is_simulated(void);
 bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
 extern atomic_uint_fast64_t ascend_rt_failed_tasks;
@@ -59,6 +64,7 @@ typedef struct ascend_rt_shared {
     uint64_t (*captured_graph)(void *stream);
     int (*synchronize_event)(void *event, int32_t timeout_ms);
     int (*synchronize_stream)(void *stream, int32_t timeout_ms);
+    void (*await_left)(void *object);
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
     atomic_bool has_ended;                    /* whether an era of a device was ever ended: before, no handle has */
 } ascend_rt_shared;
@@ -121,16 +127,18 @@ int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_f
 void ascend_rt_end_listening(uint64_t *end);
 
 /* Waits that Ctrl-C can end. Python handles signals in its main thread, between two instructions: there a wait that
- * would take long answers -1, for another thread to make the call. In other threads these are the C functions; a limit
- * of -1 is none. */
+ * would take long answers -1, for another thread to make the call. In other threads these are the C functions, except
+ * that a wait for a device keeps no other thread from using streams for long. A limit of -1 is none. */
 void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated);
 int ascend_rt_synchronize_device(int32_t timeout_ms);
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
 int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
-/* The calls that another thread makes then. Return -2 soon after *is_left was set. */
-int ascend_rt_wait_for_device(int32_t timeout_ms, const int32_t *is_left);
-int ascend_rt_wait_for_event(void *event, int32_t timeout_ms, const int32_t *is_left);
-int ascend_rt_wait_for_stream(void *stream, int32_t timeout_ms, const int32_t *is_left);
+/* The calls that another thread makes then, in that context. Return -2 soon after *is_left was set. */
+int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left);
+int ascend_rt_wait_for_event(void *context, void *event, int32_t timeout_ms, const int32_t *is_left);
+int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left);
+/* Returns when no wait that was left uses the object any more, which may be destroyed then; NULL: any object. */
+void ascend_rt_await_left(void *object);
 /* Lets the process end without the destructors of the vendor's library: they delete objects that threads of the program
  * may be using inside a call. Its status and what C has buffered are kept. */
 void ascend_rt_skip_destructors(void);

@@ -20,6 +20,8 @@ void ascend_rt_prepare_waits(uint64_t identifier, bool is_simulated) {
     is_simulator = is_simulated;
 }
 
+bool ascend_rt_is_simulated(void) { return is_simulator; }
+
 bool ascend_rt_is_main_thread(void) { return (uint64_t)(uintptr_t)pthread_self() == main_thread; }
 
 static int64_t now_ns(void) {
@@ -41,12 +43,15 @@ static void pause_after(int64_t passed) {
     nanosleep(&pause, NULL);
 }
 
+/* A device cannot be queried. */
+static bool is_of_device(const ascend_rt_awaited *awaited) { return awaited->status == NULL; }
+
 static bool is_pending(const ascend_rt_awaited *awaited, void *object) {
-    return awaited->status != NULL && awaited->status(object) == awaited->pending;
+    return !is_of_device(awaited) && awaited->status(object) == awaited->pending;
 }
 
 static bool is_done_soon(const ascend_rt_awaited *awaited, void *object) {
-    if (awaited->status == NULL) {
+    if (is_of_device(awaited)) {
         return false;
     }
     enum { LOOKS = 8 };
@@ -75,24 +80,49 @@ static bool is_timeout(aclError code) {
     return true;
 }
 
-/* A device cannot be queried. The vendor's library holds the lock of the context while it waits for it, and writes an
- * error into its log whenever a limit is over: the slices get longer, up to a quarter of a second. */
+/* The vendor's library holds a lock of the context while it waits for the device, and writes an error into its log
+ * whenever a limit is over: the slices get longer, up to a quarter of a second. */
 static int32_t slice_after(int64_t passed) {
     enum { LONGEST_MS = 250, PART = 8 };
     const int64_t share_ms = passed / PART / NS_PER_MS;
     return share_ms < SHORT_WAIT_MS ? SHORT_WAIT_MS : share_ms < LONGEST_MS ? (int32_t)share_ms : LONGEST_MS;
 }
 
+static bool is_set(const int32_t *is_left) { return is_left != NULL && __atomic_load_n(is_left, __ATOMIC_RELAXED); }
+
+/* Threads that wait for the lock need that long to take it. */
+static void let_others_in(void) {
+    const struct timespec pause = {.tv_nsec = NS_PER_MS / 4};
+    nanosleep(&pause, NULL);
+}
+
+/* Returns whether a wait would not last. An event stays pending if its record was dropped, by an abort or with a task
+ * that has failed, and only a wait for it says so. A limit that is over is an error in the vendor's log, so this is
+ * asked ever less often. */
+static bool is_over(const ascend_rt_awaited *awaited, void *object, int64_t passed, int64_t *asked, aclError *code) {
+    if (!awaited->hides_drops || passed - *asked < slice_after(passed) * (int64_t)NS_PER_MS) {
+        return false;
+    }
+    *asked = passed;
+    *code = synchronize(awaited, object, 1);
+    return !is_timeout(*code);
+}
+
 /* The vendor's library cannot be left: its destructors delete what a thread inside it looks at. */
 static int wait_in_slices(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms, const int32_t *is_left) {
     const int64_t begin = now_ns();
-    while (!__atomic_load_n(is_left, __ATOMIC_RELAXED)) {
+    int64_t asked = 0;
+    while (!is_set(is_left)) {
         const int64_t passed = now_ns() - begin;
         const int64_t left_ms = timeout_ms == -1 ? INT32_MAX : timeout_ms - passed / NS_PER_MS;
         if (left_ms <= SHORT_WAIT_MS) {
             return synchronize(awaited, object, left_ms < 1 ? 1 : (int32_t)left_ms);
         }
         if (is_pending(awaited, object)) {
+            aclError code = ACL_SUCCESS;
+            if (is_over(awaited, object, passed, &asked, &code)) {
+                return code;
+            }
             pause_after(passed);
             continue;
         }
@@ -101,11 +131,29 @@ static int wait_in_slices(const ascend_rt_awaited *awaited, void *object, int32_
         if (slice >= left_ms || !is_timeout(code)) {
             return code;
         }
+        let_others_in();
     }
     return LEFT;
 }
 
+/* The wait for a device blocks no other thread for long, which may be the one that it waits for. */
+static int wait_for_device(const ascend_rt_awaited *awaited, int32_t timeout_ms, const int32_t *is_left) {
+    if (!is_simulator) {
+        return wait_in_slices(awaited, NULL, timeout_ms, is_left);
+    }
+    const aclError code = ASCEND_RT_IN_TABLE(aclsimSynchronizeDevice)(timeout_ms, is_left);
+    return is_set(is_left) && is_timeout(code) ? LEFT : code;
+}
+
+static int wait_here(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
+    return is_of_device(awaited) ? wait_for_device(awaited, timeout_ms, NULL)
+                                 : synchronize(awaited, object, timeout_ms);
+}
+
 int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms, const int32_t *is_left) {
+    if (is_of_device(awaited)) {
+        return wait_for_device(awaited, timeout_ms, is_left);
+    }
     return is_simulator ? synchronize(awaited, object, timeout_ms)
                         : wait_in_slices(awaited, object, timeout_ms, is_left);
 }
@@ -113,14 +161,14 @@ int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t t
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
     const bool is_short = timeout_ms != -1 && timeout_ms <= SHORT_WAIT_MS;
     /* A failure is no status that waits, and the call will tell it. */
-    const bool is_done = awaited->status != NULL && awaited->status(object) != awaited->pending;
+    const bool is_done = !is_of_device(awaited) && awaited->status(object) != awaited->pending;
     if (is_done || is_short || !ascend_rt_is_main_thread()) {
-        return synchronize(awaited, object, timeout_ms);
+        return wait_here(awaited, object, timeout_ms);
     }
     if (!is_simulator) { /* whose time limits would be errors in the vendor's log */
         return is_done_soon(awaited, object) ? synchronize(awaited, object, timeout_ms) : WOULD_WAIT;
     }
-    const aclError code = (*awaited->synchronize_within)(object, SHORT_WAIT_MS);
+    const aclError code = wait_here(awaited, object, SHORT_WAIT_MS);
     return is_timeout(code) ? WOULD_WAIT : code;
 }
 

@@ -82,15 +82,30 @@ def listen() -> None:
     must_ask = False
 
 
+class Life:
+    """A stream of the runtime, for all that outlives it: after its end, its handle must not reach the library."""
+
+    __slots__ = ("device", "era", "handle", "is_destroyed")
+
+    def __init__(self, handle: Any, era: Era) -> None:
+        self.handle = handle
+        self.era = era  # of its context; the host's: unknown
+        self.device = era.device_id if era.device_id >= 0 else ANY  # unknown
+        self.is_destroyed = False  # by its owner
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if the stream was destroyed, by its owner or with its context."""
+        return self.is_destroyed or self.era.is_over
+
+
 class Work(_handles.Work):
     """What a stream does from one report of a failed task to the next."""
 
-    __slots__ = ("_device", "_era", "_failure", "_stream", "told")
+    __slots__ = ("_failure", "_stream", "told")
 
-    def __init__(self, stream: Any, era: Era, device: int = ANY, told: int = 0) -> None:
+    def __init__(self, stream: Life, told: int = 0) -> None:
         self._stream = stream
-        self._era = era  # of the stream: after its end, the handle is asked no more
-        self._device = device
         self.told = told  # the code of the failure that the stream has reported before; in STOP mode it stays
         self._failure: AclError | None = None
         self.seen = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
@@ -99,7 +114,7 @@ class Work(_handles.Work):
     @property
     def where(self) -> str:
         """The device, for texts; empty if it is not known."""
-        return "" if self._device == ANY else f" on device {self._device}"
+        return "" if self._stream.device == ANY else f" on device {self._stream.device}"
 
     def check(self, function: str) -> None:
         """Raise the failure of a task of this work, if one is known; it stays known."""
@@ -113,7 +128,7 @@ class Work(_handles.Work):
         """End this work, because its failure was reported, and return the one that begins."""
         self._failure = failure
         self.must_ask = True  # whatever the library has told of it
-        return Work(self._stream, self._era, self._device, failure.code)
+        return Work(self._stream, failure.code)
 
     def failure(self, function: str) -> AclError | None:
         """Return the failure of a task of this work, if one is known without asking."""
@@ -130,7 +145,7 @@ class Work(_handles.Work):
         In STOP mode that may be a task of another stream of the context.
         """
         for stream in (self._stream_id(), ANY):
-            task = newest(self.seen if stream != ANY else 0, self._device, stream)
+            task = newest(self.seen if stream != ANY else 0, self._stream.device, stream)
             if task is not None and task.code == code:
                 return task
         return None
@@ -139,30 +154,31 @@ class Work(_handles.Work):
         if must_ask:
             return self._ask(function)
         count = lib.ascend_rt_failed_task_count()
-        task = newest(self.seen, self._device, self._stream_id())
+        task = newest(self.seen, self._stream.device, self._stream_id())
         if task is None:
             self.seen = count
             return None
         return error_for(task.code, function, "", task)
 
     def _ask(self, function: str) -> AclError | None:
-        if self._era.is_over:
+        if self._stream.is_over:  # and told when it was closed
             return None
-        if lib.ascend_rt_stream_status(self._stream) != _STREAM_COMPLETE:
-            lib.aclGetRecentErrMsg()  # discard the text: it may be destroyed, and told when it was closed
+        handle = self._stream.handle
+        if lib.ascend_rt_stream_status(handle) != _STREAM_COMPLETE:
+            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
             return None
-        code = lib.aclrtSynchronizeStream(self._stream)
+        code = lib.aclrtSynchronizeStream(handle)
         if not code:
             return None
-        failure = untold[address(self._stream)] = error_for(code, function)
+        failure = untold[address(handle)] = error_for(code, function)
         return failure
 
     def _stream_id(self) -> int:
-        if self._era.is_over:
-            return ANY - 1
         out = ffi.new("int32_t *")
-        if lib.aclrtStreamGetId(self._stream, out):
-            lib.aclGetRecentErrMsg()  # discard the text: the stream is gone
+        if self._stream.is_over:
+            return ANY - 1
+        if lib.aclrtStreamGetId(self._stream.handle, out):
+            lib.aclGetRecentErrMsg()  # discard the text: a borrowed stream may be gone
             return ANY - 1
         return int(out[0])
 

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 
 from ascend_rt import _captured, _failures, _handles, _log
 from ascend_rt._driver import address, call, check, failure, ffi, lib
-from ascend_rt._failures import ANY, Work, is_of_a_task, newest
+from ascend_rt._failures import ANY, Life, Work, is_of_a_task, newest
 from ascend_rt._handles import Batch, release
 from ascend_rt.errors import AclError, OutOfMemory
 
@@ -49,19 +49,17 @@ _resets: set[Reset] = set()  # that go on
 class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("_handle", "context", "era", "is_ending", "untold")
+    __slots__ = ("context", "is_ending", "life", "untold")
     work: Work
-    era: Era  # of the stream's device; the host's: unknown
     is_ending: bool  # a thread destroys the stream: its handle is gone while its tasks may still run
     untold: AclError | None  # what an interrupted close would have raised, for the next one
 
     def __init__(self, handle: Any, era: Era, context: Any) -> None:
-        self._handle = handle
         self.stream = address(handle)
-        self.era = era
-        self.device = era.device_id if era.device_id >= 0 else ANY  # unknown
+        self.life = Life(handle, era)
+        self.device = self.life.device
         self.context = context  # None: unknown
-        self.work = Work(handle, era, self.device)
+        self.work = Work(self.life)
         self.is_ending = False
         self.untold = None
 
@@ -70,11 +68,11 @@ class InFlight(_handles.InFlight):
         """Return what a stream uses."""
         stream = address(handle)
         found = _of_stream.get(stream)
-        if found is None or found.era.is_over:
+        if found is None or found.life.is_over:
             new = cls(handle, era, context)
             with _lock:
                 found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
-                if found.era.is_over:  # an older stream, which had this handle
+                if found.life.is_over:  # an older stream, which had this handle
                     found = _of_stream[stream] = new
         return found
 
@@ -89,7 +87,7 @@ class InFlight(_handles.InFlight):
 
         While the stream is being captured, the graph keeps them: its executions use them.
         """
-        captured = None if self.era.is_over else _captured.kept_with(self._handle)
+        captured = None if self.life.is_over else _captured.kept_with(self.life.handle)
         if captured is not None:
             captured.append(objects)
         else:
@@ -100,7 +98,7 @@ class InFlight(_handles.InFlight):
 
         If another thread begins or ends a capture of the stream meanwhile, both the stream and the graph keep it.
         """
-        captured = _captured.kept_with(self._handle)
+        captured = _captured.kept_with(self.life.handle)
         if captured is not None:
             captured.append(uses)
         try:
@@ -110,7 +108,7 @@ class InFlight(_handles.InFlight):
             raise
         if code:
             check(code, function)
-        if not _captured.has_task(self._handle, captured, uses):
+        if not _captured.has_task(self.life.handle, captured, uses):
             self.append(uses)
 
     def keep_waited_for(self, batch: Batch, disruptions: int) -> None:
@@ -132,7 +130,7 @@ class InFlight(_handles.InFlight):
         """End the open batch before an event is recorded; the event's completion releases what is returned."""
         # In a capture, the record is one of the graph, and tells nothing of what was submitted before.
         ended = self.end_batch()
-        return None if ended is None or lib.ascend_rt_captured_graph(self._handle) else ended
+        return None if ended is None or lib.ascend_rt_captured_graph(self.life.handle) else ended
 
     def drop_done(self) -> None:
         """Release everything if the stream has no work left; does not wait."""
@@ -156,7 +154,7 @@ class InFlight(_handles.InFlight):
         """Keep what nobody was told: of a synchronization whose code the exception of a signal handler has replaced."""
         failure = failure or self.work.failure("aclrtSynchronizeStream")
         if failure is not None:
-            _failures.untold.setdefault(address(self._handle), failure)
+            _failures.untold.setdefault(self.stream, failure)
 
     def _is_idle(self) -> bool:
         status = self._status()
@@ -166,11 +164,11 @@ class InFlight(_handles.InFlight):
 
     def _status(self) -> int:
         """Return the status of the stream, or the negative code of a failure."""
-        if self.era.is_over:
+        if self.life.is_over:
             return _STREAM_IS_GONE
-        if not self._handle:
+        if not self.stream:
             return -lib.ACL_ERROR_INVALID_PARAM
-        status = lib.ascend_rt_stream_status(self._handle)
+        status = lib.ascend_rt_stream_status(self.life.handle)
         if status < 0:
             lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
         return int(status)

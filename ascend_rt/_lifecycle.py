@@ -31,6 +31,7 @@ from weakref import WeakValueDictionary
 
 from ascend_rt import _failures, _handles, _in_flight, _log
 from ascend_rt._driver import (
+    address,
     call,
     call_within,
     check,
@@ -59,16 +60,18 @@ _RESET_ALL = "aclrtResetDeviceForce"
 
 
 class Era(_handles.Era):
-    """The time from the first of our references to a device to the last.
+    """The time from the first of our references to a device to the last, or, of streams, the life of their context.
 
-    Its end frees everything that was created on the device in it, and a handle of it may crash the library. So the
-    objects of an ended era are neither used nor given back: they know their state, which :meth:`end` changes.
+    Its end frees everything that was created in it, and a handle of it may crash the library. So the objects of an
+    ended era are neither used nor given back: they know their state, which :meth:`end` changes.
     """
 
-    __slots__ = ("device_id", "of_program", "references")
+    __slots__ = ("device_id", "has_lost_context", "of_program", "primary", "references")
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
+        self.has_lost_context = False  # it ended because a context was destroyed, not by a reset of the device
+        self.primary = 0  # handle of the device's primary context
         self.references = {_RESET: 0, _DESTROY: 0}  # function that gives a reference back -> how many we have
         self.of_program = {_RESET: 0, _DESTROY: 0}  # and how many the program has, by pyACL
 
@@ -96,7 +99,7 @@ class Era(_handles.Era):
 
 
 class Home(NamedTuple):
-    """The device, and the explicit context, if any, that an object was created in."""
+    """The device, or of a stream the context, and the explicit context, if any, that an object was created in."""
 
     era: Era
     owner: object = None  # the explicit context, kept alive: destroying the last one of a device frees its memory
@@ -115,6 +118,8 @@ explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
 
 homes: dict[int, Home] = {}
 """The home of new objects on each device, outside of explicit contexts, by the number of the device."""
+
+_contexts: dict[int, Era] = {}  # of the streams in them, by handle
 
 only_home: Home | None = None
 """Home on the only device in use, which most programs need no call to find; None with several devices."""
@@ -176,6 +181,15 @@ def home_of(device_id: int) -> Home:
     return homes.get(device_id) or _begin(Era(device_id))
 
 
+def era_of_context(context: Any, device_id: int) -> Era:
+    """Return the era of the streams in a context: it ends with the context, even if the device stays open."""
+    with _lock:
+        era = _contexts.get(address(context))
+        if era is None or era.device_id != device_id:  # other code has destroyed an older one with this handle
+            era = _contexts[address(context)] = Era(device_id)
+        return era
+
+
 def _begin(era: Era) -> Home:
     """Return the home of new objects on a device: this era, unless another thread was faster."""
     with _lock:
@@ -206,6 +220,14 @@ def references_to(device_id: int) -> int:
     """Return how often a device was set, and not reset since."""
     home = homes.get(device_id)
     return 0 if home is None else home.era.references[_RESET]
+
+
+def primary_context(device_id: int) -> Any | None:
+    """Return the primary context of a device that was set; None if other code has reset it."""
+    home = homes.get(device_id)
+    if home is None or (supports("aclrtGetPrimaryCtxState") and not _is_set(device_id)):
+        return None
+    return ffi.cast("aclrtContext", home.era.primary)
 
 
 def reset_device(device_id: int) -> None:
@@ -239,8 +261,17 @@ def _count(device_id: int, undo: str) -> Era:
     with _lock:
         era = era_of(device_id)
         era.references[undo] += 1
+        _note_primary(era, undo)
         _find_usual_home()
     return era
+
+
+def _note_primary(era: Era, undo: str) -> None:
+    """Note the primary context of a device that was just set."""
+    if undo == _RESET and not era.primary:
+        out = ffi.new("aclrtContext *")
+        call("aclrtGetCurrentContext", out)
+        era.primary = address(out[0])
 
 
 def _release(
@@ -254,7 +285,9 @@ def _release(
 def count_for_program(device_id: int, undo: str) -> None:
     """Count a reference to a device that the program has taken by pyACL; to give it back is up to the program."""
     with _lock:
-        era_of(device_id).of_program[undo] += 1
+        era = era_of(device_id)
+        era.of_program[undo] += 1
+        _note_primary(era, undo)
 
 
 def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
@@ -274,22 +307,28 @@ def _release_now(device_id: int, owner: str, undo: str, function: str, argument:
             return 0
         released = era.give_back(owner, undo, every=function == _RESET_ALL)
         is_last = era.is_unused()
+        # Before the call: none of the objects may be used while the context or the device goes.
+        ended = _end_contexts(_contexts_without(era, undo, argument))
+        for context, of_streams in ended.items():
+            of_streams.has_lost_context = undo == _DESTROY and context == address(argument)
         if is_last and home is not None:
-            _end(era)  # before the call: none of its objects may be used while the device goes
+            _end(era)
         _find_usual_home()
+    lib.ascend_rt_await_left(ffi.NULL)
     try:
         code = int(getattr(lib, function)(argument))
     except AclError:  # the library has no such function
-        _take_back(era, undo, released)
+        _take_back(era, undo, released, ended)
         raise
     if code:
-        _take_back(era, undo, released)
+        _take_back(era, undo, released, ended)
         return code
     _log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
-    if is_last and home is not None and _is_set(device_id):  # by other code in the process
-        _resume(era)
+    if undo == _RESET and (ended or is_last) and home is not None and _is_set(device_id):  # by other code
+        _resume(era, ended)
     elif not is_last and era.is_gone_unseen():
         with _lock:
+            _end_contexts(_contexts_on(device_id))
             _end(era)
     return 0
 
@@ -301,19 +340,43 @@ def _end(era: Era) -> None:
     _find_usual_home()
 
 
-def _take_back(era: Era, undo: str, released: dict[str, int]) -> None:
+def _contexts_on(device_id: int) -> list[int]:
+    return [context for context, era in _contexts.items() if era.device_id == device_id]
+
+
+def _contexts_without(era: Era, undo: str, argument: Any) -> list[int]:
+    """Return the contexts that go with a reference to their device, which is counted as given back."""
+    if era.is_unused():
+        return _contexts_on(era.device_id)
+    if undo == _DESTROY:
+        return [address(argument)]
+    is_set = max(era.references[_RESET], era.of_program[_RESET]) > 0
+    return [] if is_set else [era.primary]
+
+
+def _end_contexts(contexts: list[int]) -> dict[int, Era]:
+    """End the eras of the streams in contexts; return those that there are."""
+    ended = {context: _contexts.pop(context) for context in contexts if context in _contexts}
+    for era in ended.values():
+        era.end()
+    return ended
+
+
+def _take_back(era: Era, undo: str, released: dict[str, int], ended: dict[int, Era]) -> None:
     """Undo what was noted of a call that has failed."""
     with _lock:
         for owner, number in released.items():
             getattr(era, owner)[undo] += number
-        if era.is_over:
-            _resume(era)
+        _resume(era, ended)
 
 
-def _resume(era: Era) -> None:
-    # If another era has begun meanwhile, the addresses may have new owners: leak memory rather than free theirs.
-    if _begin(era).era is era:
+def _resume(era: Era, contexts: dict[int, Era]) -> None:
+    # If another era has begun meanwhile, the handles may have new owners: leak memory rather than free theirs.
+    if era.is_over and _begin(era).era is era:
         era.resume()
+    for context, of_streams in contexts.items():
+        if _contexts.setdefault(context, of_streams) is of_streams:
+            of_streams.resume()
 
 
 def _is_set(device_id: int) -> bool:
@@ -356,6 +419,18 @@ def close_gate() -> int:
     return lib.ascend_rt_close_gate(_WORK_MS)
 
 
+def leave_to_threads(*, is_needed: bool = False) -> None:
+    """Let the process end without the library's destructors if threads, such as daemons, may be inside a call."""
+    if is_needed or _thread._count() > 0:
+        lib.ascend_rt_skip_destructors()
+
+
+def end_program() -> None:
+    """Prepare the end of a program that uses the runtime by pyACL and gives it back itself."""
+    close_gate()
+    leave_to_threads()
+
+
 def _give_back() -> None:
     if not usable():
         return
@@ -372,8 +447,7 @@ def _give_back() -> None:
             problems += _close_runtime(end_of_work, finalizer)
     finally:  # even if the user interrupts the wait
         shutdown()
-        if problems or _thread._count() > 0:  # threads may be inside a call: daemons, or some that were left behind
-            lib.ascend_rt_skip_destructors()
+        leave_to_threads(is_needed=bool(problems))
     _log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
         _in_flight.keep_for_ever()
@@ -390,6 +464,7 @@ def _finalizer() -> str | None:
 def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
     """Give back all that we have open; yield what could not be given back."""
     is_idle = True
+    lib.ascend_rt_await_left(ffi.NULL)
     try:
         for handle, device_id in _open_contexts():
             is_there = _is_accepted("aclrtSetCurrentContext", handle)

@@ -124,10 +124,11 @@ class Resource(Handle):
 
     def _refuse_ended(self) -> NoReturn:
         device = self._home.era.device_id
-        message = (
-            f"this {self._what} has ended, because device {device} was reset; "
-            f"create a new one after Device({device}).set_current()"
-        )
+        if self._home.era.has_lost_context:
+            why = "its context was destroyed; create a new one in another context"
+        else:
+            why = f"device {device} was reset; create a new one after Device({device}).set_current()"
+        message = f"this {self._what} has ended, because {why}"
         raise InvalidHandle(lib.ACL_ERROR_RT_INVALID_HANDLE, type(self).__name__, message)
 
     def __reduce__(self) -> NoReturn:
@@ -161,7 +162,8 @@ class Resource(Handle):
         if self._is_closed:
             return "closed"
         if self._is_ended:
-            return f"ended by a reset of device {self._home.era.device_id}"
+            era = self._home.era
+            return "ended with its context" if era.has_lost_context else f"ended by a reset of device {era.device_id}"
         return self._description() + ("" if self._owned else ", borrowed")
 
     def __repr__(self) -> str:

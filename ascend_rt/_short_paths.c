@@ -131,6 +131,7 @@ PyObject *destroy(handle *self, int place) {
         Py_RETURN_NONE; /* another thread has closed it */
     }
     Py_BEGIN_ALLOW_THREADS;
+    shared->await_left(pointer);
     code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
     Py_END_ALLOW_THREADS;
     if (code == ACL_SUCCESS) {

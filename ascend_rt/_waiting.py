@@ -3,9 +3,11 @@
 
 Python handles signals in its main thread, and only between two instructions. So when a wait of the main thread takes
 longer than a moment, another thread makes the call, and the main thread waits for that thread, which a signal can
-interrupt. The call that is left behind comes back soon from the vendor's library, which holds locks while it waits, and
-goes on in the simulator, which looks for deadlocks. If it takes along the failure of a task, which the runtime tells
-only once, the next synchronization of the same stream or device raises that. Tasks of asyncio wait in the same way.
+interrupt. The call that is left behind comes back soon from the vendor's library, which holds locks while it waits. In
+the simulator, which looks for deadlocks, waits for streams and events go on, and one for a device comes back. A wait
+for a device blocks no other thread for long in either library. If a call that was left behind takes along the failure
+of a task, which the runtime tells only once, the next synchronization of the same stream or device raises that. Tasks
+of asyncio wait in the same way.
 """
 
 from __future__ import annotations
@@ -22,10 +24,6 @@ from ascend_rt.errors import RuntimeClosed, error_for
 
 WOULD_WAIT = -1
 """What the functions ``ascend_rt_synchronize_…`` answer in the main thread instead of waiting long."""
-
-# Only locks and threads that are in C are used here: an exception of a signal handler may leave those of threading.py
-# half-way in a call, with a lock taken for ever. Python may miss a signal that comes just before a wait for a lock.
-_LOOK_S = 0.05
 
 _LEFT = -2
 """Result of the functions ``ascend_rt_wait_for_…`` that returned because their caller had left."""
@@ -45,27 +43,24 @@ _WAITS = {
 class _Wait:
     """A call that waits, on a thread of its own in the same context: its code, and the runtime's text for it."""
 
-    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...], tell: Callable[[], object]) -> None:
+    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...]) -> None:
         self.code = 0
         self.message = ""
         self._function = function
         self._object = arguments
         self._limit = limit
-        self._tell = tell  # called at the end, with the lock
         self._context = ffi.new("aclrtContext *")
         lib.aclrtGetCurrentContext(self._context)  # NULL if there is none, which the call will tell
         self._lock = _thread.allocate_lock()
         self.is_under_way = False
-        self._has_ended = False
+        self.has_ended = False
         self._is_left = ffi.new("int32_t *")
 
-    def run(self) -> None:
+    def run(self, tell: Callable[[], object]) -> None:
         self.is_under_way = True
         try:
-            if self._context[0]:
-                lib.aclrtSetCurrentContext(self._context[0])
             function = getattr(lib, _WAITS[self._function.removesuffix("WithTimeout")])
-            code = function(*self._object, self._limit, self._is_left)
+            code = function(self._context[0], *self._object, self._limit, self._is_left)
             self.is_under_way = False
             message = recent_message()
         except RuntimeClosed:  # left behind by a program that ends
@@ -74,25 +69,26 @@ class _Wait:
             return
         with self._lock:
             self.code, self.message = code, message
-            self._has_ended = True
+            self.has_ended = True
             if self._is_left[0]:
                 self._keep_failure()
             else:
-                self._tell()
+                tell()
 
-    def start(self) -> None:
+    def start(self, tell: Callable[[], object]) -> None:
+        """Make the call on another thread, which tells its end with the lock."""
         try:
-            _thread.start_new_thread(self.run, ())
+            _thread.start_new_thread(self.run, (tell,))
         except RuntimeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # of a signal handler, which has a frame of its own
-            self.run()  # no thread can be started
+            self.run(tell)  # no thread can be started
 
     def leave(self) -> None:
         """Go without the result: nobody waits for it any more."""
         with self._lock:
             self._is_left[0] = True
-            if self._has_ended:
+            if self.has_ended:
                 self._keep_failure()
 
     def _keep_failure(self) -> None:
@@ -112,14 +108,12 @@ def limited(function: str, limit: int) -> str:
 
 def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
     """Make a call that waits; return its code and the runtime's text for it."""
-    ended = _thread.allocate_lock()
-    ended.acquire()
-    call = _Wait(function, limit, arguments, ended.release)
+    call = _Wait(function, limit, arguments)
+    waiter = _threads.Waiter(call)
     try:
-        call.start()
-        _threads.begin_wait(wait.__code__, call)
-        while not ended.acquire(timeout=_LOOK_S):
-            pass
+        call.start(waiter.wake)
+        _threads.begin_wait(waiter)
+        waiter.sleep()
     except BaseException:  # of a signal handler
         call.leave()
         raise
@@ -147,9 +141,9 @@ async def wait_async(function: str, *arguments: Any) -> tuple[int, str]:
         with suppress(RuntimeError):  # the loop was closed, and who waited is gone
             loop.call_soon_threadsafe(ended.set)
 
-    call = _Wait(function, FOR_EVER, arguments, tell)
+    call = _Wait(function, FOR_EVER, arguments)
     try:
-        call.start()
+        call.start(tell)
         await ended.wait()
     except BaseException:  # cancelled
         call.leave()

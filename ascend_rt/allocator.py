@@ -136,7 +136,7 @@ class Allocator(ABC):
             call("aclrtAllocatorDestroyDesc", descriptor)
             raise
         before = _registered.get(address(handle))
-        _registered[address(handle)] = _Registration(self, descriptor, stream._in_flight.era)
+        _registered[address(handle)] = _Registration(self, descriptor, stream._home.era)
         if before is not None:
             before.allocator._stream_has_left(stream)
             call("aclrtAllocatorDestroyDesc", before.descriptor)
@@ -148,7 +148,7 @@ class Allocator(ABC):
         """
         if registered(stream) is self:
             self._stream_has_left(stream)
-            forget_stream(stream._in_flight.stream, stream._in_flight.era)
+            forget_stream(stream._in_flight.stream, stream._home.era)
 
     @property
     def live_buffers(self) -> int:
@@ -228,24 +228,24 @@ class _OfFunctions(Allocator):
 def registered(stream: Stream) -> Allocator | None:
     """Return the allocator that was registered for a stream from here, or None; closing a stream unregisters it."""
     found = None if stream.is_closed else _registered.get(stream._in_flight.stream)
-    return None if found is None or found.era is not stream._in_flight.era else found.allocator
+    return None if found is None or found.era is not stream._home.era else found.allocator
 
 
 def forget_stream(stream: int, era: Era | None = None) -> None:
     """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration for ever.
 
-    Also after the reset of its device has destroyed it. The runtime does not use the handle then, it only looks it up,
-    and a new stream may get the same.
+    The registration of a stream that went with its context goes when a new stream gets the handle: until then, the
+    handle must not reach the library.
 
     Parameters
     ----------
     stream : int
         The handle.
     era : Era, optional
-        Of the stream that is meant; None is any that has the handle.
+        Of the stream that is meant; None is a new stream, which has the handle of an older one.
     """
     found = _registered.get(stream)
-    if found is None or era not in (None, found.era):
+    if found is None or (era is not None and (era is not found.era or era.is_over)):
         return
     del _registered[stream]
     try:

@@ -173,12 +173,19 @@ class Device:
         """
         references = _lifecycle.references_to(self._id)
         if references == 1 or (force and references):
-            with suppress(AclError), self:  # unless it is lost
-                _waiting.wait_for_context()
+            self._finish()
         if force:
             _lifecycle.reset_device_force(self._id)
         else:
             _lifecycle.reset_device(self._id)
+
+    def _finish(self) -> None:
+        """Wait for the work of the primary context, which would go with it."""
+        with suppress(AclError):  # unless it is lost
+            primary = _lifecycle.primary_context(self._id)
+            if primary is not None:
+                with context.switched(primary):
+                    _waiting.wait_for_context()
 
     def attribute(self, attribute: DevAttr) -> int:
         """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.

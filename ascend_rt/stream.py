@@ -16,7 +16,7 @@ from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
 from ascend_rt._handles import StreamHandle, disruptions, install_short_paths, release
 from ascend_rt._in_flight import InFlight, aborting, when_over
-from ascend_rt._lifecycle import HOST, Home, home_of
+from ascend_rt._lifecycle import HOST, Home, era_of_context
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
@@ -105,8 +105,9 @@ class Stream(Resource, StreamHandle):
         InFlight.forget(out[0])  # what is known of an older stream that had this handle
         allocator.forget_stream(address(out[0]))
         created_in = home()
-        self._prepare(out[0], context, created_in)
-        self._own(out[0], created_in)
+        where = Home(era_of_context(context, created_in.era.device_id), created_in.owner)
+        self._prepare(out[0], context, where)
+        self._own(out[0], where)
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -123,7 +124,7 @@ class Stream(Resource, StreamHandle):
         if not handle and context is not None and supports("aclrtCtxGetCurrentDefaultStream"):
             handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
         borrowed = ffi.cast("aclrtStream", handle)
-        where = HOST if context is None else home_of(current_device_id())
+        where = HOST if context is None else Home(era_of_context(context, current_device_id()))
         stream._prepare(borrowed, context, where)
         stream._borrow(borrowed, where)
         return stream
@@ -527,7 +528,7 @@ class Stream(Resource, StreamHandle):
                 return
             ended, launched = self._in_flight.end_batch(), callback.launched(handle)
             failed = None if force else self._finish(handle)
-            may_be_gone = self._in_flight.is_ending = True
+            may_be_gone = self._in_flight.is_ending = self._in_flight.life.is_destroyed = True
             try:
                 self._destroy(handle, force)
             finally:
@@ -537,6 +538,7 @@ class Stream(Resource, StreamHandle):
             if may_be_gone and not isinstance(error, AclError):
                 self._in_flight.untold = failed
             else:
+                self._in_flight.life.is_destroyed = False
                 self._in_flight.keep_failure(failed)
                 self._open(handle)
             raise
@@ -567,9 +569,10 @@ class Stream(Resource, StreamHandle):
         return code
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
-        allocator.forget_stream(address(handle), self._in_flight.era)
-        if self._home.era.is_over:  # the reset of its device has destroyed it
+        if self._home.era.is_over:  # it went with its context
             return
+        allocator.forget_stream(address(handle), self._home.era)
+        lib.ascend_rt_await_left(handle)
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
         with aborting() if force else nullcontext():
             code = self._in_its_context(getattr(lib, name), handle)
@@ -644,8 +647,8 @@ def _let_go(in_flight: InFlight, ended: Batch | None, launched: list[Call]) -> N
 
 def _recorded_behind(in_flight: InFlight) -> Event | None:
     """Record an event behind what is submitted, for what it uses; None if that is impossible."""
-    handle = in_flight._handle
-    if in_flight.era.is_over or lib.ascend_rt_captured_graph(handle):
+    handle = in_flight.life.handle
+    if in_flight.life.is_over or lib.ascend_rt_captured_graph(handle):
         return None
     try:
         event = Event()

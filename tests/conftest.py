@@ -30,30 +30,55 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     double = "run on a library that dies where the vendor's may (docs/testing.md)"
     parser.addoption("--double", action="store_true", help=double)
     parser.addoption("--double-release", metavar="RELEASE", help="leave out what came later than this release of CANN")
+    in_process = "run all tests in this process, also those of which the vendor's library may die"
+    parser.addoption("--in-process", action="store_true", help=in_process)
     parser.addoption("--full", action="store_true", help="also run what is marked full, as CI does")
     parser.addoption("--long", action="store_true", help="also run what is marked long, as .ci/long does")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--double"):
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    option = config.option
+    if option.double or option.double_release:
         from support import doubles
 
-        config.option.backend = "cann"
-        config.pluginmanager.register(doubles.Session(config), "double")
+        library = doubles.build(option.double_release or doubles.NEWEST)
+        os.environ["ASCEND_HOME_PATH"] = str(library.parents[1])
+        os.environ.pop("ASCEND_RT_LIBRARY", None)
+        option.backend, option.double, option.double_release = "cann", False, None  # to the processes of pytest-xdist
+    if option.backend == "cann":
+        from support import vendor
+
+        vendor.distribute(config)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.backend == "cann":
+        from support import vendor
+
+        config.pluginmanager.register(vendor.Session(config), "vendor")
     # In the environment too: programs that tests start have the same library under test.
     os.environ["ASCEND_RT_BACKEND"] = config.getoption("--backend")
     # Tests that run at the same time count streams and free memory.
     os.environ.setdefault("ASCEND_RT_SIM_CARDS", "separate")
     # Nor does numpy start threads for linear algebra in each of them: half of what its import costs.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    config.addinivalue_line("markers", "simulator(reason): skip the test if the library under test is the vendor's")
+    kind = "simulator(kind, reason): of what only the simulator has; the kinds are in tests/support/kinds.py"
+    config.addinivalue_line("markers", kind)
     config.addinivalue_line("markers", "full: one more combination of what other tests cover; run with --full")
     config.addinivalue_line("markers", "long: an attack that takes minutes; run with --long")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    from support import kinds
+
     off = [mark for mark in ("full", "long") if not config.getoption(f"--{mark}")]
-    left_out = [item for item in items if any(map(item.get_closest_marker, off))]
+    unwanted = {kinds.INDEPENDENT} if config.option.backend == "cann" else set()
+    left_out = [
+        item
+        for item in items
+        if any(map(item.get_closest_marker, off)) or unwanted.intersection(kind for kind, _ in kinds.marks_of(item))
+    ]
     if left_out:
         items[:] = [item for item in items if item not in set(left_out)]
         config.hook.pytest_deselected(items=left_out)
@@ -65,28 +90,26 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.config.getoption("--backend") == "sim":
-        return
-    double = item.config.pluginmanager.get_plugin("double")
-    for marker in item.iter_markers("simulator"):
-        if not (double and double.stands_in(*marker.args)):
-            pytest.skip(*marker.args)
-    if double:
-        double.skip_unless_harmless(item)
-
-
 @pytest.fixture(scope="session")
 def backend(pytestconfig: pytest.Config) -> str:
     """Return the name of the library under test."""
     return str(pytestconfig.getoption("--backend"))
 
 
-@pytest.fixture(scope="session")
-def under_test(backend: str) -> dict[str, str]:
+_OF_CANN = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_RT_LIBRARY", "LD_LIBRARY_PATH")
+
+
+@pytest.fixture
+def installation(backend: str) -> dict[str, str]:
+    """Return the variables that lead to the vendor's library, if that is under test, and those of the double."""
+    kept = {name: it for name, it in os.environ.items() if name in _OF_CANN or name.startswith("ASCEND_RT_DOUBLE_")}
+    return kept if backend == "cann" else {}
+
+
+@pytest.fixture
+def under_test(backend: str, installation: dict[str, str]) -> dict[str, str]:
     """Return the variables that choose the library under test, for programs with an environment of their own."""
-    named = os.environ.get("ASCEND_RT_LIBRARY")
-    return {"ASCEND_RT_BACKEND": backend} | ({} if named is None else {"ASCEND_RT_LIBRARY": named})
+    return {"ASCEND_RT_BACKEND": backend} | installation
 
 
 @pytest.fixture(scope="session")
@@ -174,10 +197,20 @@ def text():
 def answer() -> Callable[..., Any]:
     """Return a function that runs a program with more environment variables and returns what it prints as JSON.
 
-    With ``lines`` each line that it prints is JSON of its own.
+    With ``lines`` each line that it prints is JSON of its own. With ``may_die`` its death is no failure.
     """
+    from support import vendor
 
-    def run(command: list[str], standard_input: str, environment: dict[str, object], *, lines: bool = False) -> Any:
+    def run(
+        command: list[str],
+        standard_input: str,
+        environment: dict[str, object],
+        *,
+        lines: bool = False,
+        may_die: bool = False,
+    ) -> Any:
+        if may_die:
+            environment = {**environment, **vendor.UNNOTICED}
         env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
         with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, cwd=HERE, env=env) as program:
             started.add(program.pid)
@@ -186,6 +219,8 @@ def answer() -> Callable[..., Any]:
             except BaseException:
                 program.kill()
                 raise
+        if may_die:
+            vendor.require_alive(program.returncode, errors)
         assert program.returncode == 0, errors
         return [json.loads(line) for line in output.splitlines()] if lines else json.loads(output)
 

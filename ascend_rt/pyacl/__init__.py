@@ -24,4 +24,4 @@ for _name in _MODULES:
     _sys.modules[f"{__name__}.{_name}"] = _outside.complete(_module, f"acl.{_name}")
 _outside.complete(_sys.modules[__name__], "acl")
 
-_atexit.register(_lifecycle.close_gate)
+_atexit.register(_lifecycle.end_program)

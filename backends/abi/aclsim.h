@@ -59,10 +59,15 @@ int32_t aclsimWantsAccesses(void);
 
 /* Returns a value other than 0 if the calling thread must stop waiting. A thread that waits for a place in a full queue
  * polls this function; if it must stop, its call fails with ACL_ERROR_RT_STREAM_TASK_FULL and submits nothing. A call
- * that blocks on a device that is down polls it too, and fails with ACL_ERROR_RT_SOCKET_CLOSE. Must not call the
- * library. NULL removes the check. */
+ * that blocks on a device that is down polls it too, and fails with ACL_ERROR_RT_SOCKET_CLOSE; so does a call that
+ * another thread blocks by synchronizing the device, and fails with ACL_ERROR_RT_WAIT_TIMEOUT. Must not call the library.
+ * NULL removes the check. */
 typedef int32_t (*aclsimInterruptCheck)(void);
 aclError aclsimSetInterruptCheck(aclsimInterruptCheck check);
+/* Synchronizes the device as aclrtSynchronizeDeviceWithTimeout does, or for -1 as aclrtSynchronizeDevice, but blocks no
+ * call of another thread meanwhile, and fails with ACL_ERROR_RT_STREAM_SYNC_TIMEOUT soon after *isLeft is set (NULL:
+ * never). On a device, short waits one after the other have the same effect, but they would hide deadlocks here. */
+aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft);
 
 /* Thread of the program, for the search for deadlocks. */
 typedef struct aclsimThread {

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from support.effort import cases
 
-pytestmark = [pytest.mark.simulator("attacks on the simulator"), pytest.mark.long]
+pytestmark = [pytest.mark.simulator("internals"), pytest.mark.long]
 
 CARD = str(63 - int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]))  # which no other test uses
 SHARED = {"ASCEND_RT_SIM_CARDS": "shared", "ASCEND_RT_SIM_DEVICES": "64", "ASCEND_RT_VISIBLE_DEVICES": CARD}

@@ -28,7 +28,9 @@ from ascend_rt.testing import Latch
 SETTERS = ("Obj", "AllocFunc", "FreeFunc", "GetAddrFromBlockFunc", "AllocAdviseFunc")
 WRITTEN = 0xA5  # what an operator leaves in its workspace
 
-pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and runs no operators on demand")
+pytestmark = pytest.mark.simulator(
+    "unspecified", "the vendor's library follows garbage, and runs no operators on demand"
+)
 
 
 class Allocator:

@@ -191,7 +191,7 @@ def test_ordinary_memory_is_freed_by_the_first_execution(graph: Graph, stream: S
     assert graph.destroy() == OK
 
 
-@pytest.mark.simulator("the memory check is the simulator's")
+@pytest.mark.simulator("memory check")
 def test_the_memory_check_knows_blocks_of_graphs(run_checked: Run) -> None:
     program = run_checked("""
 pool, props = ffi.new("aclrtMemPool *"), ffi.new("aclrtMemPoolProps *")
@@ -281,5 +281,6 @@ told(states)
 """
 
 
+@pytest.mark.simulator("products")
 def test_counting_notifies_are_captured(child: Any) -> None:
     assert child(COUNTING, ASCEND_RT_SIM_PRODUCT="950") == [False] * 6

@@ -119,6 +119,7 @@ def memory(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("product", sorted(ALL))
+@pytest.mark.simulator("products")
 def test_codes(product: str, calls: Callable[..., list[Any]]) -> None:
     answers = calls([*START, *(row[0] for row in CODES)], ASCEND_RT_SIM_PRODUCT=product)
     assert {code for code, _ in answers[: len(START)]} == {OK}
@@ -157,7 +158,8 @@ def drop(stream, tag):
 
 
 @pytest.mark.parametrize("product", sorted(ALL))
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
+@pytest.mark.simulator("products")
 def test_codes_of_barriers(product: str, child: Callable[..., Any]) -> None:
     script = """
         garbage = ffi.cast("aclrtStream", 0x1234567800)
@@ -173,6 +175,7 @@ def test_codes_of_barriers(product: str, child: Callable[..., Any]) -> None:
     assert codes[5:] == (on_310b if product in BARRIER else [UNSUPPORTED] * 10)
 
 
+@pytest.mark.simulator("products")
 def test_a_barrier_holds_its_stream_for_the_operations_of_others(child: Callable[..., Any]) -> None:
     script = """
         byte = ffi.new("char[1]")
@@ -203,6 +206,7 @@ def test_a_barrier_holds_its_stream_for_the_operations_of_others(child: Callable
     assert rounds == [[SYNC_TIMEOUT, 0], [OK, 7], [OK, 7]] * 2
 
 
+@pytest.mark.simulator("products")
 def test_a_barrier_of_a_dropped_stream_holds_nobody(child: Callable[..., Any]) -> None:
     script = """
         assert drop(a, 1) == 0 and wait(b, (2, 1)) == 0
@@ -235,6 +239,7 @@ LAYOUTS = {"910B": (32, 16, 12, 8), "910C": (32, 16, 12, 8), "950": (64, 32, 48,
 
 
 @pytest.mark.parametrize("product", sorted(LAYOUTS))
+@pytest.mark.simulator("products")
 def test_the_descriptor(product: str, child: Callable[..., Any]) -> None:
     script = """
         def new(function, type, *arguments):

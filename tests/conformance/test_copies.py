@@ -355,7 +355,7 @@ class Call:
 
 
 @pytest.mark.parametrize("function", ORDER)
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_checks_come_in_order(function: str, lib: Any, ffi: Any, values: dict[str, Any], stream: Stream) -> None:
     arguments, faults = ORDER[function]
     good = Call(lib, ffi, values, function)

@@ -52,7 +52,7 @@ class LargeCopy:
         ("aclrtDeviceTaskAbort", TASK_ABORT),
     ],
 )
-@pytest.mark.simulator("about the pieces in which the simulator copies")
+@pytest.mark.simulator("internals", "about the pieces in which the simulator copies")
 def test_an_abort_ends_a_large_copy(function: str, code: int, lib, ffi, device) -> None:
     out = ffi.new("aclrtStream *")
     assert lib.aclrtCreateStream(out) == OK
@@ -81,7 +81,7 @@ def test_an_abort_ends_a_large_copy(function: str, code: int, lib, ffi, device) 
     large.close()
 
 
-@pytest.mark.simulator("about the pieces in which the simulator fills")
+@pytest.mark.simulator("internals", "about the pieces in which the simulator fills")
 def test_an_abort_ends_a_large_fill(lib, ffi, device) -> None:
     with Stream() as stream, Buffer(LARGE) as memory:
         for place in (0, LARGE - 1):
@@ -114,6 +114,7 @@ def test_no_synchronous_copy_while_the_device_is_aborted(lib, ffi, device, memor
     assert codes == [TASK_ABORT, INVALID_PARAM, TASK_ABORT, TASK_ABORT, TASK_ABORT, TASK_ABORT] * 2
 
 
+@pytest.mark.simulator("faults")
 def test_no_copy_to_a_lost_device(child) -> None:
     script = """
     pointer, host = ffi.new("void **"), ffi.new("char[64]")

@@ -84,7 +84,7 @@ def test_device_memory_is_filled_in_stream_order(lib, ffi, stream, memory) -> No
     assert list(content(memory)[:9]) == [1, 2, 3, 4, 1, 2, 0xFF, 4, 0]
 
 
-@pytest.mark.simulator("only the simulator injects faults")
+@pytest.mark.simulator("faults")
 def test_a_pageable_copy_reports_an_earlier_failure(lib, ffi, stream, memory) -> None:
     host = ffi.new("char[64]")
     with sim.faults():

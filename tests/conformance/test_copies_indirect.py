@@ -15,7 +15,7 @@ from support.memory import content
 from ascend_rt import Buffer, PinnedBuffer, Stream, copy, fill, sim
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_a_descriptor_is_read_when_the_task_runs(lib, ffi, stream, memory) -> None:
     with Buffer(64) as descriptor, Buffer(64) as first, Buffer(64) as second:
 
@@ -39,7 +39,7 @@ def test_a_descriptor_is_read_when_the_task_runs(lib, ffi, stream, memory) -> No
 
 
 @pytest.mark.parametrize("wrong", ["zeros", "garbage", "freed source", "too long", "pinned", "descriptor freed"])
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_an_invalid_descriptor(wrong: str, lib, ffi, stream, memory) -> None:
     descriptor, source, pinned = Buffer(64), Buffer(64), PinnedBuffer(64)
     words = np.array([source.handle, memory.handle, 64], np.uint64)
@@ -100,7 +100,7 @@ def offsets(lib: Any, ffi: Any, stream: Stream) -> Offsets:
     return Offsets(lib, ffi, stream)
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_base_addresses_are_read_when_the_task_runs(offsets, stream, memory) -> None:
     with Buffer(64) as source:
         copy(source, np.arange(64, dtype=np.uint8))
@@ -113,7 +113,7 @@ def test_base_addresses_are_read_when_the_task_runs(offsets, stream, memory) -> 
 
 
 @pytest.mark.parametrize("wrong", ["zeros", "garbage", "wraps around", "behind", "pageable", "words freed"])
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_invalid_base_addresses(wrong: str, lib, ffi, offsets, stream, memory) -> None:
     host = np.zeros(64, np.uint8)
     pairs = {
@@ -131,6 +131,7 @@ def test_invalid_base_addresses(wrong: str, lib, ffi, offsets, stream, memory) -
     assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DMA
 
 
+@pytest.mark.simulator("products")
 def test_an_indirect_copy_stays_on_the_stream_s_device(child) -> None:
     script = """
     pointers = ffi.new("void *[3]")

@@ -64,6 +64,7 @@ CODES = [
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_codes_of_the_products(product: str, calls: Callable[..., list[Any]]) -> None:
     answers = calls([*START, *(row[0] for row in CODES)], ASCEND_RT_SIM_PRODUCT=product)
     assert {code for code, _ in answers[: len(START)]} == {OK}
@@ -72,12 +73,14 @@ def test_codes_of_the_products(product: str, calls: Callable[..., list[Any]]) ->
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_sizes_of_descriptors(product: str, calls: Callable[..., list[Any]]) -> None:
     ((_, outs),) = calls([["aclrtGetMemcpyDescSize", INNER, "out"]], ASCEND_RT_SIM_PRODUCT=product)
     assert outs == [(64 if product == "950" else 32) if product in DESCRIBED else 0]
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_words_are_filled_where_the_chip_can(product: str, child: Callable[..., Any]) -> None:
     script = """
     pointer, found = ffi.new("void **"), ffi.new("uint32_t[6]")
@@ -94,6 +97,7 @@ def test_words_are_filled_where_the_chip_can(product: str, child: Callable[..., 
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_copies_between_devices_need_access_to_the_peer(product: str, calls: Callable[..., list[Any]]) -> None:
     needs_access = product in {"910B", "310P", "910", "950"}
     across = [

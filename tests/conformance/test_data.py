@@ -122,7 +122,7 @@ def test_no_data_buffer(lib: Any, ffi: Any) -> None:
     assert asked(lib, ffi, ffi.NULL) == (0, 0, 0)
 
 
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_bad_data_buffers(lib: Any, ffi: Any, stream: Any) -> None:
     destroyed = lib.aclCreateDataBuffer(ffi.NULL, 0)
     assert lib.aclDestroyDataBuffer(destroyed) == 0
@@ -157,7 +157,7 @@ lib.aclAppLog(3, ffi.NULL, ffi.NULL, 0, b"x" * 3000)
         ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_GLOBAL_LOG_LEVEL": "0"}, ["DEBUG", "INFO", "WARNING", "ERROR"]),
     ],
 )
-@pytest.mark.simulator("the form of the lines is the simulator's")
+@pytest.mark.simulator("internals")
 def test_the_log(environment: dict[str, str], levels: list[str], backend: str) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_")}
     kept["ASCEND_RT_BACKEND"] = backend

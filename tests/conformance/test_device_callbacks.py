@@ -160,7 +160,7 @@ def test_streams_are_told_in_the_thread_that_makes_them(register: Callable[..., 
     ]
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_a_stream_is_alive_while_it_is_told_of(
     register: Callable[..., Any], device: Device, lib: Any, ffi: Any
 ) -> None:
@@ -178,7 +178,7 @@ def test_a_stream_is_alive_while_it_is_told_of(
     assert lib.aclrtStreamGetId(stream[0], ffi.new("int32_t *")) == INVALID_HANDLE
 
 
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_failed_creations_are_not_told(register: Callable[..., Any], device: Device, lib: Any, ffi: Any) -> None:
     told: list[Any] = []
     assert register("aclrtRegStreamStateCallback", lambda *arguments: told.append(arguments)) == OK
@@ -205,6 +205,7 @@ def test_a_callback_cannot_destroy_what_is_being_destroyed(register: Callable[..
     assert lib.aclrtResetDevice(DEVICE) == OK  # the refused reset took nothing away
 
 
+@pytest.mark.simulator("deadly")
 def test_a_callback_may_destroy_what_was_created(
     register: Callable[..., Any], device: Device, lib: Any, ffi: Any
 ) -> None:

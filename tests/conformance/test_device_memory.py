@@ -135,6 +135,7 @@ def test_pages(function: str, table: dict[int, tuple[int, ...]], extra: bool, me
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_policies_that_a_product_has(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [["aclrtMalloc", "out", 64, policy] for policy in range(8)]
     rows += [["aclrtMallocWithCfg", "out", 64, policy, None] for policy in range(8)]
@@ -150,6 +151,7 @@ def test_policies_that_a_product_has(product: str, calls: Callable[..., list[Any
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_padding(product: str, calls: Callable[..., list[Any]]) -> None:
     # Blocks of small pages are taken in steps of 512 bytes: 480 bytes and 32 more fill one.
     asked = ["aclrtGetMemInfo", 12, "out:free", "out:total"]
@@ -173,6 +175,7 @@ DDR_ONLY, P2P, GIANT_PAGES = {0, 2, 3, 6, 7}, {6, 7, 8, 9, 11, 15, 16, 17}, {10,
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_what_is_free_by_attribute(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [["aclrtGetMemInfo", attribute, "out:free", "out:total"] for attribute in range(18)]
     answers = calls([["aclrtSetDevice", 0], *rows], ASCEND_RT_SIM_PRODUCT=product)[1:]
@@ -198,6 +201,7 @@ def test_everything_comes_back(memory: Memory, device: Any) -> None:
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_all_of_a_device(product: str, calls: Callable[..., list[Any]]) -> None:
     # Nothing is touched: no host has so much.
     total = MEMORY[product]
@@ -265,7 +269,7 @@ def test_usage_by_component(child: Callable[..., Any]) -> None:
 # --- freeing ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("the vendor's library follows what was freed")
+@pytest.mark.simulator("deadly")
 def test_only_starts_of_live_blocks_are_freed(memory: Memory, check: Any, lib: Any, ffi: Any) -> None:
     block, freed = memory(64 * KIB), memory(64 * KIB)
     memory.free(freed)
@@ -302,6 +306,7 @@ def test_freeing_needs_no_context(child: Callable[..., Any]) -> None:
     ) == [NO_CONTEXT, OK]
 
 
+@pytest.mark.simulator("faults")
 def test_nothing_is_freed_when_the_synchronization_fails(child: Callable[..., Any]) -> None:
     assert child(
         """
@@ -365,7 +370,7 @@ def test_arguments_of_allocations(check: Any, device: Any, ffi: Any) -> None:
     check(rows, **values)
 
 
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_no_context(calls: Callable[..., list[Any]]) -> None:
     rows = [
         (["aclrtMalloc", "out", 64, 6], NO_CONTEXT),
@@ -428,6 +433,7 @@ def test_arguments_of_questions(check: Any, memory: Memory, ffi: Any) -> None:
     check(rows, **values)
 
 
+@pytest.mark.simulator("products")
 def test_usage_is_unknown_to_one_product(calls: Callable[..., list[Any]]) -> None:
     for product in PRODUCTS:
         rows = [["aclrtSetDevice", 0], ["aclrtGetMemUsageInfo", 0, "buffer", 1, "out"]]
@@ -487,6 +493,7 @@ def test_attributes_of_pointers(place: str, memory: Memory, lib: Any, ffi: Any) 
     assert lib.aclrtFreeHost(pinned[0]) == OK
 
 
+@pytest.mark.simulator("products")
 def test_devices_are_told_by_the_number_that_the_user_sees(child: Callable[..., Any]) -> None:
     script = """
         lib.aclrtSetDevice(1)
@@ -502,6 +509,7 @@ def test_devices_are_told_by_the_number_that_the_user_sees(child: Callable[..., 
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_memory_for_another_device(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [
         (["aclrtSetDevice", 0], OK),

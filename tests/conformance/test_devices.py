@@ -82,6 +82,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.simulator("products")
 def test_arguments(calls: Callable[..., list[Any]]) -> None:
     rows = [[function, *arguments] for function, arguments, _ in QUERIES]
     answers = calls([["aclrtSetDevice", 0], *rows], ASCEND_RT_SIM_DEVICES="2")[1:]
@@ -114,6 +115,7 @@ ATTRIBUTES = [
 
 
 @pytest.mark.parametrize(("product", "column"), [("910B", 1), ("950", 2)])
+@pytest.mark.simulator("products")
 def test_attributes(product: str, column: int, calls: Callable[..., list[Any]]) -> None:
     answers = calls([["aclrtGetDeviceInfo", 1, row[0], "out"] for row in ATTRIBUTES], ASCEND_RT_SIM_PRODUCT=product)
     for row, (code, values) in zip(ATTRIBUTES, answers, strict=True):
@@ -199,6 +201,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.simulator("products")
 def test_limits(calls: Callable[..., list[Any]]) -> None:
     rows = []
     for limit, value, _, _ in LIMITS:
@@ -208,6 +211,7 @@ def test_limits(calls: Callable[..., list[Any]]) -> None:
         assert (set_code, get_code, values) == (row[2], OK, [row[3]]), row
 
 
+@pytest.mark.simulator("products")
 def test_limits_before_they_are_set(calls: Callable[..., list[Any]]) -> None:
     rows = [["aclrtDeviceGetLimit", limit, "out"] for limit in (0, 1, 2, 3, 4, 5)]
     answers = calls([*rows, ["aclrtDeviceGetLimit", 2, None]], ASCEND_RT_SIM_PRODUCT="950")
@@ -250,7 +254,7 @@ def test_the_overflow_status_is_got_and_reset_when_the_task_runs(
 
 
 @pytest.mark.parametrize(("get", "reset", "mode"), STATUS)
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_overflow_status_arguments(
     get: str, reset: str, mode: tuple[int, ...], device: Any, lib: Any, ffi: Any
 ) -> None:

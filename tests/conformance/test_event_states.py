@@ -100,7 +100,7 @@ NEVER_COMPLETE = [[0, 1], [0, 0], [0, 0], 107023, 107023, 107006, 0, 0]
         ("910B", "destroyed", NEVER_COMPLETE),
     ],
 )
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_an_aborted_record(child: Any, product: str, what: str, expected: list[Any]) -> None:
     assert child(ABORTS, what, ASCEND_RT_SIM_PRODUCT=product) == [0, *expected]
 
@@ -108,7 +108,7 @@ def test_an_aborted_record(child: Any, product: str, what: str, expected: list[A
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("the runtime learns of it when it looks at the stream for other reasons, too")
+@pytest.mark.simulator("unspecified", "the runtime learns of it when it looks at the stream for other reasons, too")
 def test_a_query_that_lags_comes_to_an_end(lib, ffi, stream, events) -> None:
     """CAPTURE_STREAM_PROGRESS alone: only the first query of a complete record says that it is not ready."""
     event = events.make(0x2, is_new=False)
@@ -180,7 +180,7 @@ def test_a_new_record_has_another_id_while_a_wait_needs_the_old(lib, ffi, stream
     assert events.available() > latched
 
 
-@pytest.mark.simulator("only the simulator limits the events of a device")
+@pytest.mark.simulator("faults")
 def test_complete_events_take_no_ids_from_others(child: Any) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclsimLimitResource(0, lib.ACLSIM_RESOURCE_EVENTS, 2) == 0
@@ -198,7 +198,7 @@ def test_complete_events_take_no_ids_from_others(child: Any) -> None:
     assert child(code) == [0] * 8 + pending + [0, 0, 0, 0]
 
 
-@pytest.mark.simulator("only the simulator limits the events of a device")
+@pytest.mark.simulator("faults")
 def test_a_record_that_is_done_at_once_needs_a_free_id_too(child: Any) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclsimLimitResource(0, lib.ACLSIM_RESOURCE_EVENTS, 1) == 0
@@ -255,7 +255,7 @@ def test_the_bit_of_a_sync_event_stays_set(lib, ffi, stream, other, events) -> N
 
 
 @pytest.mark.parametrize("wait", ["aclrtStreamWaitEvent", "aclrtStreamWaitEventWithFlag"])
-@pytest.mark.simulator("the code on hardware is not known")
+@pytest.mark.simulator("unspecified", "the code on hardware is not known")
 def test_the_limit_of_the_process_for_waits(child: Any, wait: str) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == lib.aclrtSetOpWaitTimeout(1) == 0
@@ -287,6 +287,7 @@ def test_the_limit_of_the_process_for_waits(child: Any, wait: str) -> None:
         (["aclrtSubscribeReport", 1, "@stream"], 107011),
     ],
 )
+@pytest.mark.simulator("products")
 def test_what_shows_before_the_missing_context(calls: Callable[..., list[Any]], call: list[Any], code: int) -> None:
     answers = calls(
         [

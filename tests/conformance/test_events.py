@@ -130,7 +130,7 @@ def test_refused_flags(flags: int, device: Any) -> None:
         (0x80, False, "event flags 0x80: pass a combination of 0x1, 0x2 and 0x8, or one of 0x10, 0x20 and 0x40 alone"),
     ],
 )
-@pytest.mark.simulator("its own words")
+@pytest.mark.simulator("internals")
 def test_refused_flags_come_with_the_cure(flags: int, ex: bool, cure: str, device: Any) -> None:
     with pytest.raises(InvalidArgument, match=cure):
         Event.with_flags(EventFlag(flags), ex=ex)
@@ -148,7 +148,7 @@ def test_a_closed_event_says_so(stream: Stream) -> None:
         event.colour  # noqa: B018
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_a_borrowed_event_is_not_destroyed(stream: Stream) -> None:
     owner = Event()
     with Event.from_handle(owner.handle) as borrowed:

@@ -16,7 +16,7 @@ import pytest
 from support.examples import NUMBERS, SOURCE
 from support.kernels import compile_kernels
 
-pytestmark = pytest.mark.simulator("kernels on the host")
+pytestmark = pytest.mark.simulator("kernels")
 
 SOFTWARE_QUEUES = {"ASCEND_RT_SIM_SOFTWARE_QUEUES": "1"}
 X, Y = np.arange(1, 9, dtype=np.float32), np.full(8, 2, np.float32)

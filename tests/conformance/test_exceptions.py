@@ -18,7 +18,7 @@ UNKNOWN = 0xFFFFFFFF
 FIELDS = ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode")
 
 
-pytestmark = pytest.mark.simulator("only the simulator injects faults")
+pytestmark = pytest.mark.simulator("faults")
 
 
 @pytest.fixture(autouse=True)

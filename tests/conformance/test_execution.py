@@ -205,6 +205,7 @@ told(longest // 1000)
 
 
 @pytest.mark.parametrize(("product", "seconds"), [("910B", 1090), ("910C", 1090), ("310P", 545), ("910", 68)])
+@pytest.mark.simulator("products")
 def test_time_limits_are_whole_intervals(child: Any, product: str, seconds: int) -> None:
     assert child(LIMITS, ASCEND_RT_SIM_PRODUCT=product) == seconds
 

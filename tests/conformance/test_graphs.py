@@ -149,7 +149,7 @@ def test_a_graph_that_is_destroyed_ends_what_it_executes(graph: Graph, stream: A
     assert told == ["graph"]
 
 
-@pytest.mark.simulator("the adapter's own hook")
+@pytest.mark.simulator("internals", "the adapter's own hook")
 def test_what_tasks_need_is_released_when_nothing_executes_the_graph(
     graph: Graph, stream: Any, lib: Any, ffi: Any
 ) -> None:
@@ -229,7 +229,7 @@ def origin_and_group(graph: Graph, lib: Any, ffi: Any, device: Any) -> Iterator[
         yield origin, group[0]
 
 
-@pytest.mark.simulator("kernels on the host")
+@pytest.mark.simulator("kernels")
 def test_a_group_is_not_updated_while_its_graph_is_captured(
     graph: Graph, lib: Any, origin_and_group: tuple[Any, Any]
 ) -> None:
@@ -242,7 +242,7 @@ def test_a_group_is_not_updated_while_its_graph_is_captured(
     assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 507000  # no kernel for that of the group
 
 
-@pytest.mark.simulator("kernels on the host")
+@pytest.mark.simulator("kernels")
 def test_a_group_is_not_updated_when_another_thread_has_ended_its_capture(
     graph: Graph, lib: Any, origin_and_group: tuple[Any, Any]
 ) -> None:
@@ -260,7 +260,7 @@ def test_a_group_is_not_updated_when_another_thread_has_ended_its_capture(
     assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == 107033
 
 
-@pytest.mark.simulator("kernels on the host")
+@pytest.mark.simulator("kernels")
 def test_a_group_takes_kernels_of_the_type_that_they_replace(
     graph: Graph, lib: Any, ffi: Any, stream: Stream, origin_and_group: tuple[Any, Any]
 ) -> None:
@@ -404,6 +404,7 @@ def test_a_stream_that_is_not_captured_has_no_graph(
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_products_whose_streams_are_asked_for_their_capture(product: str, child: Callable[..., Any]) -> None:
     script = """
         lib.aclrtSetDevice(0)

@@ -145,7 +145,7 @@ def test_the_thread_remembers_failures_of_the_runtime_layer_only(caller: Caller,
     assert lib.aclrtGetLastError(1) == INVALID_PARAM
 
 
-@pytest.mark.simulator("about functions that the simulator lacks")
+@pytest.mark.simulator("internals", "about functions that the simulator lacks")
 def test_functions_that_are_not_simulated_say_so(device: Any, lib: Any, ffi: Any) -> None:
     names = [name for name in dir(lib) if name.startswith("acl") and callable(getattr(lib, name))]
     missing = [name for name in names if not lib.aclsimIsSimulated(name.encode())]

@@ -17,11 +17,16 @@ from ascend_rt.verify.cases import facts, groups
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "semantics" / "hardware_seen.md"
-TRIED = [(group, product) for group in groups().values() if group.section == "facts" for product in group.products]
+TRIED = [
+    pytest.param(group, product, id=f"{group.name}-{product}", marks=pytest.mark.simulator(kind))
+    for group in groups().values()
+    if group.section == "facts"
+    for product in group.products
+    for kind in ["held tasks" if group.needs_simulator() else "products"]
+]
 
 
-@pytest.mark.parametrize(("group", "product"), TRIED, ids=[f"{group.name}-{product}" for group, product in TRIED])
-@pytest.mark.simulator("devices have shown the facts; most need faults on demand")
+@pytest.mark.parametrize(("group", "product"), TRIED)
 def test_a_fact(group: Any, product: str, calls: Callable[..., list[Any]]) -> None:
     environment = {"ASCEND_RT_SIM_PRODUCT": product, **group.environment}
     if group.release:

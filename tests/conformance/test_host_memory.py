@@ -67,7 +67,7 @@ def place(lib: Any, ffi: Any, address: Any) -> int:
 
 
 @pytest.mark.parametrize(("size", "whole"), [(1, PAGE), (33, PAGE), (1 << 20, 1 << 20), ((1 << 20) + 1, HUGE)])
-@pytest.mark.simulator("the vendor's library follows what was freed")
+@pytest.mark.simulator("deadly")
 def test_pinned_memory(size: int, whole: int, lib: Any, ffi: Any, device: Any) -> None:
     out, base, found = ffi.new("void **"), ffi.new("void **"), ffi.new("size_t *")
     assert lib.aclrtMallocHost(out, size) == OK
@@ -95,6 +95,7 @@ CONFIGURATIONS = [
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_configurations(product: str, child: Callable[..., Any]) -> None:
     script = f"""
         rows = {[attributes for attributes, _, _ in CONFIGURATIONS]}
@@ -114,7 +115,7 @@ def test_configurations(product: str, child: Callable[..., Any]) -> None:
     assert child(script, ASCEND_RT_SIM_PRODUCT=product) == [row[column] for row in CONFIGURATIONS]
 
 
-@pytest.mark.simulator("the vendor's library follows what was freed")
+@pytest.mark.simulator("deadly")
 def test_what_frees_it(pinned: Any, block: Any, array: Any, check: Any, lib: Any, ffi: Any) -> None:
     freed = ffi.new("void **")
     assert lib.aclrtMallocHost(freed, 64) == OK
@@ -248,7 +249,7 @@ def test_registered_memory_has_the_limit_of_pinned_memory(lib: Any, ffi: Any, de
         ffi.release(address)
 
 
-@pytest.mark.simulator("registered memory is freed")
+@pytest.mark.simulator("deadly", "registered memory is freed")
 def test_freed_memory_is_registered_no_longer(lib: Any, ffi: Any, device: Any) -> None:
     out, before = ffi.new("void **"), None
     for _ in range(2):
@@ -335,6 +336,7 @@ def test_arguments_of_registering(array: Any, pinned: Any, block: Any, check: An
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_products(product: str, calls: Callable[..., list[Any]]) -> None:
     there = product in WITH_REGISTER
     rows = [

@@ -162,7 +162,7 @@ def test_callbacks_may_initialise_and_finalise(child: Any) -> None:
     assert ends == [0, 0, 0, 0]
 
 
-@pytest.mark.simulator("the official library overflows its stack")
+@pytest.mark.simulator("deadly", "the official library overflows its stack")
 def test_callbacks_that_initialise_without_end(child: Any) -> None:
     script = (
         NESTED
@@ -178,7 +178,7 @@ def test_callbacks_that_initialise_without_end(child: Any) -> None:
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910", "950"])
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_limits_that_a_product_lacks_are_passed_over(product: str, child: Any, config: Any) -> None:
     sizes = '"aicore_stack_size":131072,"simt_stack_size":1280,"simt_divergence_stack_size":1152'
     path = config(f'{{"StackSize":{{{sizes}}},"simd_printf_fifo_size_per_core":2048,"simt_printf_fifo_size":1048576}}')
@@ -186,7 +186,7 @@ def test_limits_that_a_product_lacks_are_passed_over(product: str, child: Any, c
     assert child(script, path, ASCEND_RT_SIM_PRODUCT=product) == [0, None]
 
 
-@pytest.mark.simulator("the simulator plays a machine without devices")
+@pytest.mark.simulator("internals", "a library without devices is refused")
 def test_limits_go_through_the_first_device(child: Any, config: Any) -> None:
     script = "told([lib.aclInit(path.encode()) for path in sys.argv[1:]])"
     paths = config('{"StackSize":{"aicore_stack_size":65536}}'), config("{}", "empty.json")
@@ -201,7 +201,7 @@ def test_files_that_are_no_configuration(child: Any, tmp_path: Path) -> None:
     assert child(script, tmp_path, "missing", "directory", "large", "limit") == [INVALID_FILE] * 3 + [0]
 
 
-@pytest.mark.simulator("a NULL follows a configuration")
+@pytest.mark.simulator("deadly", "a NULL follows a configuration")
 def test_the_first_configuration_stays(child: Any, config: Any) -> None:
     script = """
         first, same, other = (path.encode() for path in sys.argv[1:])
@@ -213,7 +213,7 @@ def test_the_first_configuration_stays(child: Any, config: Any) -> None:
     assert child(script, *paths) == [0, REPEAT_INIT, 0, INVALID_PARAM, INVALID_PARAM, INVALID_PARAM, 0, 0]
 
 
-@pytest.mark.simulator("the official library ends the process where it refuses NULL")
+@pytest.mark.simulator("deadly", "the official library ends the process where it refuses NULL")
 def test_a_refused_configuration_is_told_with_the_first_one(child: Any, config: Any) -> None:
     script = """
         path = sys.argv[1].encode()
@@ -339,7 +339,7 @@ TYPES = {"model": MODEL, "op_executor": OP_EXECUTOR, "op_compiler": OP_COMPILER,
     ("config_text", "order"),
     [(None, ["model", "dvpp", "other", "other2"]), ("{ }", ["model", "op_executor", "dvpp", "other", "other2"])],
 )
-@pytest.mark.simulator("a NULL follows a configuration")
+@pytest.mark.simulator("deadly", "a NULL follows a configuration")
 def test_callbacks_run_in_order(config_text: str | None, order: list[str], child: Any, config: Any) -> None:
     script = (
         CALLBACKS

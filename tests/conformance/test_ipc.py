@@ -60,7 +60,7 @@ def test_another_process_sees_and_waits_for_a_record(lib, ffi, stream, event, pr
     assert process(CLOSE) == "0"
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_a_record_of_another_process_releases_a_stream_here(lib, ffi, stream, event, process) -> None:
     assert process(OPEN.format(name=name_of(lib, ffi, event))) == "0"
     assert process("[__import__('ascend_rt.sim'), lib.aclsimHold(1)][1]") == "0"
@@ -84,7 +84,7 @@ def test_a_wait_is_bound_to_the_record_it_was_issued_for(lib, ffi, stream, other
     assert process(CLOSE) == "0"
 
 
-@pytest.mark.simulator("only the simulator delays tasks on demand")
+@pytest.mark.simulator("faults")
 def test_the_newest_record_counts_and_not_the_own_one(lib, ffi, stream, other, event) -> None:
     handle, again = ffi.new("aclrtIpcEventHandle *"), ffi.new("aclrtEvent *")
     assert lib.aclrtIpcGetEventHandle(event, handle) == 0
@@ -118,7 +118,7 @@ def shared_by(process: Any) -> list[Path]:
     return list(Path("/dev/shm").glob(f"ascend_rt-{process.child.pid}.*"))
 
 
-@pytest.mark.simulator("the simulator's own shared memory")
+@pytest.mark.simulator("internals")
 def test_what_a_killed_process_leaves_is_removed_by_the_next_one(new_process: Callable[[], Any]) -> None:
     killed, alive = new_process(), new_process()
     assert killed(CREATE) == alive(CREATE) == "0"
@@ -129,7 +129,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_one(new_process: Ca
     assert len(shared_by(alive)) == 1  # it is still in use
 
 
-@pytest.mark.simulator("the simulator's own shared memory")
+@pytest.mark.simulator("internals")
 def test_an_event_of_a_killed_process_ends_with_its_last_user(lib, ffi, stream, process) -> None:
     assert process(CREATE) == "0"
     name = eval(process(NAME))

@@ -97,6 +97,7 @@ def test_imported_memory_is_memory_of_a_device(block, process, lib, ffi) -> None
 
 # Where a device was seen to refuse at the import, nothing is left to be copied (hardware_seen.md section 4.12).
 @pytest.mark.parametrize(("product", "flags", "code"), [("910", 0, RT_PARAM), ("910", 1, OK), ("910B", 1, OK)])
+@pytest.mark.simulator("products")
 def test_an_importer_need_not_see_the_memorys_device(
     product, flags, code, block, lib, ffi, monkeypatch, request
 ) -> None:
@@ -120,6 +121,7 @@ def test_an_importer_need_not_see_the_memorys_device(
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_memory_of_another_device_needs_peer_access_at_the_import(product, child, process) -> None:
     """hardware_seen.md section 4.12: on devices of 910B and 910C the import itself fails."""
     if product not in WITH_IPC:
@@ -294,6 +296,7 @@ def test_arguments(block, check, lib, ffi) -> None:
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_products(product: str, calls: Callable[..., list[Any]]) -> None:
     ipc, links = product in WITH_IPC, product == "910C"
     rows = [
@@ -321,6 +324,7 @@ def test_products(product: str, calls: Callable[..., list[Any]]) -> None:
         assert answer == (code if there else UNSUPPORTED), call
 
 
+@pytest.mark.simulator("products")
 def test_processes_of_other_servers(child: Callable[..., Any]) -> None:
     assert child(
         """
@@ -440,6 +444,7 @@ def test_a_handle_ends_with_its_memory(process, lib, ffi, device) -> None:
     assert process(UNMAP) == process(FREE) == "0"
 
 
+@pytest.mark.simulator("products")
 def test_fabric_handles(child: Callable[..., Any]) -> None:
     script = """
         lib.aclrtSetDevice(0)
@@ -458,6 +463,7 @@ def test_fabric_handles(child: Callable[..., Any]) -> None:
         assert child(script, ASCEND_RT_SIM_PRODUCT=product) == [expected, has], product
 
 
+@pytest.mark.simulator("products")
 def test_a_fabric_handle_needs_a_context(calls: Callable[..., list[Any]]) -> None:
     properties = {"memAttr": 4, "location": {"type": 1}}
     rows = [

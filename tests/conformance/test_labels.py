@@ -17,7 +17,9 @@ LABEL_CONTEXT, MODEL_EXECUTE, ABORTED = 507031, 507011, 507023
 EQUAL = 0
 INT32, INT64 = 0, 1
 
-pytestmark = pytest.mark.simulator("documents leave open what a branch of the vendor's library does in detail")
+pytestmark = pytest.mark.simulator(
+    "unspecified", "documents leave open what a branch of the vendor's library does in detail"
+)
 
 
 class Branching(Model):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.simulator("its files")
+pytestmark = pytest.mark.simulator("internals")
 
 KiB = 1 << 10
 

@@ -59,7 +59,7 @@ def test_host_and_device_use_it(block: Any, lib: Any, ffi: Any) -> None:
     assert (attributes.location.type, attributes.location.id, attributes.pageSize) == (3, 0, HUGE)
 
 
-@pytest.mark.simulator("the vendor's library follows what was freed")
+@pytest.mark.simulator("deadly")
 def test_what_is_freed_is_refused(lib: Any, ffi: Any, device: Any) -> None:
     out = ffi.new("void **")
     assert lib.aclrtMemAllocManaged(out, 1, 1) == OK
@@ -158,7 +158,7 @@ def test_prefetching_keeps_the_order_of_its_stream(block: Any, stream: Any, lib:
     assert bytes(ffi.buffer(block, 4)) == b"kept"
 
 
-@pytest.mark.simulator("memory is freed under a queued task")
+@pytest.mark.simulator("deadly", "memory is freed under a queued task")
 def test_memory_may_be_freed_before_it_is_prefetched(stream: Any, lib: Any, ffi: Any) -> None:
     out = ffi.new("void **")
     assert lib.aclrtMemAllocManaged(out, HUGE, 1) == OK
@@ -281,6 +281,7 @@ def test_arguments(block: Any, stream: Any, check: Any, lib: Any, ffi: Any) -> N
     check(rows, **values)
 
 
+@pytest.mark.simulator("products")
 def test_no_context(child: Callable[..., Any]) -> None:
     assert child(
         """
@@ -306,6 +307,7 @@ def test_no_context(child: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_products(product: str, calls: Callable[..., list[Any]]) -> None:
     allocates, advises = product == "910B", product in ("910B", "910C")
     here = {"type": ON_DEVICE}

@@ -171,7 +171,7 @@ def test_views_of_a_closed_pinned_buffer_stay_valid(device: Device) -> None:
     assert list(view) == [5, 5, 5, 5]
 
 
-@pytest.mark.simulator("the vendor's library follows what was freed")
+@pytest.mark.simulator("deadly")
 def test_pinned_memory_is_given_back(device: Device, lib: Any, ffi: Any) -> None:
     attributes = ffi.new("aclrtPtrAttributes *")
     pinned = PinnedBuffer(4096)
@@ -195,7 +195,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts pages the Linux way")
-@pytest.mark.simulator("other processes may use the memory of a real device meanwhile")
+@pytest.mark.simulator("alone")
 def test_all_memory_of_a_device_costs_only_what_is_touched(device: Device) -> None:
     page = 2 << 20  # the last one is for the padding
     before, nbytes = resident_bytes(), (device.memory_info.free // page - 1) * page

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from support.memory_check import FREED, GIVEN, HELD, POOLED, Run
 
-pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+pytestmark = pytest.mark.simulator("memory check")
 
 # Errors that the runtime accepts: name -> (program, its reports).
 REPORTED = {

@@ -8,7 +8,7 @@ import re
 import pytest
 from support.memory_check import HELD, INSIDE, Run
 
-pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+pytestmark = pytest.mark.simulator("memory check")
 
 FULL = 1792  # the capacity of a stream's queue on 910B
 

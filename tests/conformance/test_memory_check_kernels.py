@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.memory_check import FREED, GIVEN, Run
 
-pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+pytestmark = pytest.mark.simulator("memory check")
 
 KERNELS = """
 from ascend_rt import AclError, Binary, Buffer, Operand

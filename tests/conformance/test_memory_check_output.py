@@ -15,7 +15,7 @@ from support.memory_check import Run
 
 from ascend_rt import _driver
 
-pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+pytestmark = pytest.mark.simulator("memory check")
 
 
 @pytest.mark.parametrize("check", [None, ""])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.memory_check import Run
 
-pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+pytestmark = pytest.mark.simulator("memory check")
 
 # The bytes of simulated memory: name -> (a program that shows some, the bytes).
 PATTERNS = {

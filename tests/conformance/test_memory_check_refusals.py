@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.memory_check import FREED, GIVEN, INSIDE, POOLED, Run
 
-pytestmark = pytest.mark.simulator("the memory check is the simulator's")
+pytestmark = pytest.mark.simulator("memory check")
 
 NO_START = "is not the start of live device memory; inside"
 

@@ -23,7 +23,9 @@ from support.memory_pools import (
 from ascend_rt import Buffer, Device, Stream, sim
 from ascend_rt.testing import Latch
 
-pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and its pools do not reuse memory yet")
+pytestmark = pytest.mark.simulator(
+    "unspecified", "the vendor's library follows garbage, and its pools do not reuse memory yet"
+)
 
 
 # --- blocks ----------------------------------------------------------------------------------------------------------

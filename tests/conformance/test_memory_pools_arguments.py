@@ -22,7 +22,9 @@ from support.memory_pools import FLAGS, PAGE, RESERVED, RESERVED_HIGH, THRESHOLD
 
 from ascend_rt import Device, Stream
 
-pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and its pools do not reuse memory yet")
+pytestmark = pytest.mark.simulator(
+    "unspecified", "the vendor's library follows garbage, and its pools do not reuse memory yet"
+)
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------

@@ -191,6 +191,7 @@ CODES: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("product", sorted(ALL))
+@pytest.mark.simulator("products")
 def test_codes(product: str, calls: Callable[..., list[Any]]) -> None:
     answers = calls([*START, *(row[0] for row in CODES)], ASCEND_RT_SIM_PRODUCT=product)
     assert {code for code, _ in answers[: len(START)]} == {OK}
@@ -389,7 +390,7 @@ def test_an_end_that_is_never_reached(lib: Any, ffi: Any, device: Any) -> None:
     model.close()
 
 
-@pytest.mark.simulator("only the simulator injects faults")
+@pytest.mark.simulator("faults")
 def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any) -> None:
     told: list[str] = []
     with sim.faults():

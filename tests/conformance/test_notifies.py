@@ -70,7 +70,7 @@ def test_a_wait_with_a_time_limit_fails_at_the_next_synchronization(lib, ffi, ot
     assert lib.aclrtSynchronizeStream(raw(ffi, other)) == 0
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_a_destroyed_notify_with_a_pending_wait(lib, ffi, stream, other, device) -> None:
     out = ffi.new("aclrtNotify *")
     assert lib.aclrtCreateNotify(out, 0) == 0
@@ -204,13 +204,15 @@ told("done")
 """
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
+@pytest.mark.simulator("products")
 def test_counting_notifies_of_the_950(child: Any) -> None:
     assert child(COUNTING, ASCEND_RT_SIM_PRODUCT="950") == "done"
 
 
 @pytest.mark.parametrize("product", ["910B", "910C", "310B", "310P", "910"])
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
+@pytest.mark.simulator("products")
 def test_other_products_have_no_counting_notifies_and_see_null_first(child: Any, product: str) -> None:
     code = """
     out, garbage = ffi.new("aclrtCntNotify *"), ffi.cast("void *", 64)
@@ -221,6 +223,7 @@ def test_other_products_have_no_counting_notifies_and_see_null_first(child: Any,
 
 
 @pytest.mark.parametrize(("product", "count"), [("910B", 8192), ("310P", 1024)])
+@pytest.mark.simulator("products")
 def test_a_device_has_so_many_notifies(child: Any, product: str, count: int) -> None:
     code = """
     assert lib.aclrtSetDevice(0) == 0

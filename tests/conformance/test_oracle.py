@@ -12,11 +12,20 @@ from support.recordings import MACHINE
 from ascend_rt import supports
 from ascend_rt.verify.cases import groups
 
+ABOUT_THE_MACHINE = ("g10_device", "g11_device_queries_arguments")  # which had two devices
+
+
+def _kind(group: Any) -> str:
+    if group.needs_simulator():
+        return "held tasks"
+    return "deadly" if group.garbage else "products" if group.name in ABOUT_THE_MACHINE else ""
+
+
 RECORDED = [
-    pytest.param(group, id=group.name, marks=[pytest.mark.simulator(reason)] if reason else [])
+    pytest.param(group, id=group.name, marks=[pytest.mark.simulator(kind)] if kind else [])
     for group in groups().values()
     if group.section == "recordings"
-    for reason in ["holds the device" if group.needs_simulator() else "follows garbage" if group.garbage else ""]
+    for kind in [_kind(group)]
 ]
 
 
@@ -31,7 +40,7 @@ def test_calls_are_answered_as_the_real_runtime_did(group: Any, calls: Callable[
     assert differences == []
 
 
-@pytest.mark.simulator("counts what is simulated")
+@pytest.mark.simulator("internals", "counts what is simulated")
 def test_the_recordings_are_whole() -> None:
     recorded = [group for group in groups().values() if group.section == "recordings"]
     assert len(recorded) >= 127

@@ -33,6 +33,7 @@ ARGUMENTS = [
 ]
 
 
+@pytest.mark.simulator("products")
 def test_arguments(calls: Callable[..., list[Any]]) -> None:
     rows = [[function, *arguments] for function, arguments, _ in ARGUMENTS]
     answers = calls([["aclrtSetDevice", 0], *rows], ASCEND_RT_SIM_DEVICES="2")[1:]
@@ -41,6 +42,7 @@ def test_arguments(calls: Callable[..., list[Any]]) -> None:
 
 
 @pytest.mark.parametrize("product", WITH_PEERS)
+@pytest.mark.simulator("products")
 def test_access_has_a_direction(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [
         ["aclrtDeviceEnablePeerAccess", 1, 0],
@@ -58,6 +60,7 @@ def test_access_has_a_direction(product: str, calls: Callable[..., list[Any]]) -
     assert [values for _, values in answers if values] == [[1], [1], [0], [0]]
 
 
+@pytest.mark.simulator("products")
 def test_a_product_without_peers(calls: Callable[..., list[Any]]) -> None:
     rows = [
         ["aclrtSetDevice", 0],
@@ -72,6 +75,7 @@ def test_a_product_without_peers(calls: Callable[..., list[Any]]) -> None:
     assert codes == [OK, UNSUPPORTED, INVALID_PARAM, UNSUPPORTED, FLAGS_UNSUPPORTED, UNSUPPORTED, OK]
 
 
+@pytest.mark.simulator("products")
 def test_the_topology_is_one_bit(calls: Callable[..., list[Any]]) -> None:
     for product in (*WITH_PEERS, "310B"):
         ((code, (mask,)),) = calls([["aclrtGetDevicesTopo", 0, 1, "out"]], ASCEND_RT_SIM_PRODUCT=product)
@@ -157,6 +161,7 @@ FOREIGN_WAIT = [
 @pytest.mark.parametrize(
     ("product", "status"), [("910B", 1), ("910C", 1), ("950", 1), ("310B", 0), ("310P", 0), ("910", 0)]
 )
+@pytest.mark.simulator("products")
 def test_who_waits_for_the_event_of_another_device(product: str, status: int, calls: Callable[..., list[Any]]) -> None:
     answers = calls(FOREIGN_WAIT, ASCEND_RT_SIM_PRODUCT=product)
     assert {code for code, _ in answers} == {OK}
@@ -164,6 +169,7 @@ def test_who_waits_for_the_event_of_another_device(product: str, status: int, ca
 
 
 @pytest.mark.parametrize(("product", "code"), [("910B", 507046), ("950", 107020)])
+@pytest.mark.simulator("products")
 def test_whose_wait_for_another_device_has_a_limit(product: str, code: int, calls: Callable[..., list[Any]]) -> None:
     rows = [*FOREIGN_WAIT[:6], ["aclrtSynchronizeStreamWithTimeout", "@waiter", 2000]]
     assert [answer for answer, _ in calls(rows, ASCEND_RT_SIM_PRODUCT=product)] == [OK] * 6 + [code]

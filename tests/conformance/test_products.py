@@ -91,6 +91,7 @@ CODES = [
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_codes(product: str, calls: Callable[..., list[Any]]) -> None:
     answers = calls([*START, *(row[0] for row in CODES)], ASCEND_RT_SIM_PRODUCT=product)
     assert {code for code, _ in answers[: len(START)]} == {OK}
@@ -110,6 +111,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_limits(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [["aclrtSetDevice", 0], ["aclrtGetStreamAvailableNum", "out"], ["aclrtGetEventAvailNum", "out"]]
     answers = calls([*rows, ["aclrtStreamGetFlags", None, "out"]], ASCEND_RT_SIM_PRODUCT=product)
@@ -117,12 +119,14 @@ def test_limits(product: str, calls: Callable[..., list[Any]]) -> None:
     assert answers[1:] == [[OK, [streams - 2]], [OK, [events]], [OK, [flags]]]
 
 
+@pytest.mark.simulator("products")
 def test_the_last_event_of_a_device(calls: Callable[..., list[Any]]) -> None:
     create = ["aclrtCreateEventWithFlag", "out", 1]
     answers = calls([["aclrtSetDevice", 0], *[create] * 1024], ASCEND_RT_SIM_PRODUCT="310P")
     assert [code for code, _ in answers] == [OK] * 1024 + [NO_EVENT]
 
 
+@pytest.mark.simulator("products")
 def test_the_last_stream_of_a_device(calls: Callable[..., list[Any]]) -> None:
     create = ["aclrtCreateStream", "out"]
     answers = calls([["aclrtSetDevice", 0], *[create] * 511], ASCEND_RT_SIM_PRODUCT="310B")
@@ -134,6 +138,7 @@ def test_the_last_stream_of_a_device(calls: Callable[..., list[Any]]) -> None:
     ("product", "expected"),
     [("910B", [0, 1]), ("910C", [0, 1]), ("950", [0, 1]), ("310B", [0, 0]), ("310P", [1, 1]), ("910", [1, 1])],
 )
+@pytest.mark.simulator("products")
 def test_overflow_switch(product: str, expected: list[int], calls: Callable[..., list[Any]]) -> None:
     rows: list[list[Any]] = [["aclrtSetDevice", 0], ["aclrtCreateStream", "out:stream"]]
     for value in (0, 1):
@@ -148,12 +153,14 @@ def test_overflow_switch(product: str, expected: list[int], calls: Callable[...,
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_a_wait_limit_without_a_device(product: str, calls: Callable[..., list[Any]]) -> None:
     ((code, _),) = calls([["aclrtSetOpWaitTimeout", 1]], ASCEND_RT_SIM_PRODUCT=product)
     assert code == (NO_CONTEXT if product == "310P" else OK)
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_the_device_does_not_wait_for_some_streams(product: str, calls: Callable[..., list[Any]]) -> None:
     rows: list[list[Any]] = [["aclrtSetDevice", 0], ["aclrtCreateEventWithFlag", "out:gate", 1]]
     for flag in (0x4, 0x10):  # persistent, and of the AI CPU
@@ -167,6 +174,7 @@ def test_the_device_does_not_wait_for_some_streams(product: str, calls: Callable
 
 
 @pytest.mark.parametrize("product", sorted(CONTROL | {"310P"}))
+@pytest.mark.simulator("products")
 def test_the_device_does_not_wait_for_streams_that_it_uses_alone(product: str, calls: Callable[..., list[Any]]) -> None:
     rows: list[list[Any]] = [
         ["aclrtSetDevice", 0],
@@ -178,6 +186,7 @@ def test_the_device_does_not_wait_for_streams_that_it_uses_alone(product: str, c
     assert [code for code, _ in calls(rows, ASCEND_RT_SIM_PRODUCT=product)] == [OK] * 5
 
 
+@pytest.mark.simulator("products")
 def test_a_refusal_for_the_chip_is_not_remembered(calls: Callable[..., list[Any]]) -> None:
     rows = [
         ["aclrtGetLastError", 0],
@@ -198,6 +207,7 @@ TICK_US = {"910B": 0.02, "910C": 0.02, "310B": 1 / 48, "310P": 0.001, "910": 0.0
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_elapsed_time_is_in_ticks(product: str, calls: Callable[..., list[Any]]) -> None:
     rows: list[list[Any]] = [["aclrtSetDevice", 0]]
     for name in ("start", "end"):
@@ -211,6 +221,7 @@ def test_elapsed_time_is_in_ticks(product: str, calls: Callable[..., list[Any]])
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_elapsed_time_of_what_is_not_over(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [
         ["aclrtSetDevice", 0],
@@ -236,6 +247,7 @@ def test_elapsed_time_of_what_is_not_over(product: str, calls: Callable[..., lis
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_no_time_elapses_between_events_that_take_none(product: str, calls: Callable[..., list[Any]]) -> None:
     rows: list[list[Any]] = [["aclrtSetDevice", 0]]
     for name in ("first", "second"):
@@ -245,6 +257,7 @@ def test_no_time_elapses_between_events_that_take_none(product: str, calls: Call
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_devices_have_one_clock(product: str, calls: Callable[..., list[Any]]) -> None:
     rows: list[list[Any]] = []
     for device in (0, 1):
@@ -260,6 +273,7 @@ def test_devices_have_one_clock(product: str, calls: Callable[..., list[Any]]) -
 
 
 @pytest.mark.parametrize(("product", "waits_for_ever"), [("910B", True), ("950", False)])
+@pytest.mark.simulator("products")
 def test_reset_of_a_default_event(product: str, waits_for_ever: bool, calls: Callable[..., list[Any]]) -> None:
     rows = [
         ["aclrtSetDevice", 0],
@@ -278,6 +292,7 @@ def test_reset_of_a_default_event(product: str, waits_for_ever: bool, calls: Cal
 # --- groups ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.simulator("products")
 def test_streams_need_a_group_where_there_are_several(calls: Callable[..., list[Any]]) -> None:
     rows = [
         ["aclrtSetGroup", 0],
@@ -299,6 +314,7 @@ def test_streams_need_a_group_where_there_are_several(calls: Callable[..., list[
     assert [code for code, _ in elsewhere] == [OK, OK]
 
 
+@pytest.mark.simulator("products")
 def test_details_of_groups(child: Callable[..., Any]) -> None:
     code = """
 count, value, size = ffi.new("uint32_t *"), ffi.new("int32_t *"), ffi.new("size_t *")
@@ -329,6 +345,7 @@ print(json.dumps(found))
     assert found["destroy"] == [OK, INVALID_PARAM, INVALID_PARAM]
 
 
+@pytest.mark.simulator("products")
 def test_no_group_information_elsewhere(child: Callable[..., Any]) -> None:
     code = """
 garbage = ffi.cast("void *", 0x1234567800)

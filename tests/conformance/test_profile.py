@@ -23,7 +23,7 @@ from support.codes import (
     UNSUPPORTED,
 )
 
-pytestmark = pytest.mark.simulator("a profile is the simulator's")
+pytestmark = pytest.mark.simulator("internals")
 
 MiB = 1 << 20
 NO_STREAM = 207005

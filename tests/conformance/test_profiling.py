@@ -24,7 +24,9 @@ RUNNING = 100042
 NOT_RUNNING = 100043
 UNKNOWN_DATA = 200007
 
-files_of_the_simulator = pytest.mark.simulator("a device's profile is raw data, which msprof makes these files of")
+files_of_the_simulator = pytest.mark.simulator(
+    "internals", "a device's profile is raw data, which msprof makes these files of"
+)
 
 
 class Profiler:
@@ -227,7 +229,7 @@ def test_initialisation(lib, ffi, profiler, tmp_path) -> None:
     assert profiler.initialize() == OK
 
 
-@pytest.mark.simulator("the newest release initialises by itself")
+@pytest.mark.simulator("unspecified", "the newest release initialises by itself")
 def test_calls_before_the_initialisation(lib, ffi, profiler) -> None:
     config = profiler.config(lib.ACL_PROF_TASK_TIME)
     assert lib.aclprofStart(config) == NOT_RUNNING
@@ -255,7 +257,7 @@ def test_configurations(lib, ffi, profiler) -> None:
     assert lib.aclprofDestroyConfig(ffi.NULL) == INVALID
 
 
-@pytest.mark.simulator("the runtime follows every pointer")
+@pytest.mark.simulator("deadly", "the runtime follows every pointer")
 def test_what_is_no_configuration(lib, ffi, profiler, stream) -> None:
     assert profiler.initialize() == OK
     config = lib.aclprofCreateConfig(ffi.new("uint32_t *"), 1, lib.ACL_AICORE_NONE, ffi.NULL, lib.ACL_PROF_TASK_TIME)
@@ -304,6 +306,7 @@ def test_a_directory_that_cannot_be_made(lib, ffi, profiler, tmp_path) -> None:
 
 
 @files_of_the_simulator
+@pytest.mark.simulator("kernels")
 def test_a_profile_names_kernels(lib, ffi, profiler, stream) -> None:
     """Operator information by the documented flow, for a kernel; the profile has the graph and a launch without it."""
     with Binary(device_object({"add_custom": VECTOR})) as binary, sim.kernel("add_custom")(lambda block, memory: None):

@@ -19,7 +19,7 @@ from ascend_rt import library
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS = ROOT.parent / "shared" / "spec" / "acl_api.json"
-DOUBLE = ROOT / "tests" / "data" / "double"
+DATA = ROOT / "tests" / "data"
 REPLAY = ROOT.parent / "shared" / "oracle" / "replay.py"
 
 
@@ -35,9 +35,12 @@ def test_what_the_double_follows_is_published() -> None:
     rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
     deadly = [row for row in rows if row.get("judge") == "defined error, no crash"]
     told = [[row["group"], row["function"], row["case"], row["args"]] for row in deadly]
-    assert json.loads((DOUBLE / "deadly.json").read_text(encoding="utf-8")) == told
+    assert json.loads((DATA / "double" / "deadly.json").read_text(encoding="utf-8")) == told
+
+
+def test_the_table_of_blocking_calls_is_published() -> None:
     blocking = json.loads(REPLAY.with_name("concurrency_official.json").read_text(encoding="utf-8"))
-    assert json.loads((DOUBLE / "concurrency.json").read_text(encoding="utf-8")) == blocking
+    assert json.loads((DATA / "concurrency.json").read_text(encoding="utf-8")) == blocking
 
 
 # Names of groups that are recorded and simulated, or what several names begin with.
@@ -89,7 +92,7 @@ DIFFERENCES = {
 
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recorder's tool is not beside this checkout")
 @pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.simulator("the recorder's own tool compares with the vendor's library")
+@pytest.mark.simulator("internals", "the recorder's own tool compares with the vendor's library")
 def test_recorded_groups_agree(group: str) -> None:
     command = [sys.executable, str(REPLAY), "--lib", library().path, "--group", group, "--outs", "--verbose"]
     replay = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | MACHINE)

@@ -115,7 +115,7 @@ def little(words: str) -> bytes:
     return np.array([int(it, 16) for it in words.split()], "<u4").tobytes()
 
 
-@pytest.mark.simulator("the scaling of integers is the simulator's own")
+@pytest.mark.simulator("internals", "the scaling of integers is the simulator's own")
 @pytest.mark.parametrize(("counter", "key", "block"), KNOWN)
 def test_the_generator_is_philox_4x32_10(counter: str, key: str, block: str, draw: Draw) -> None:
     copy(draw.counter, little(counter))
@@ -267,7 +267,7 @@ def test_the_task_reads_when_its_turn_comes(draw: Draw) -> None:
     assert (draw.read("f4") == expected).all()
 
 
-@pytest.mark.simulator("the code of the failed task is the simulator's own")
+@pytest.mark.simulator("internals", "the code of the failed task is the simulator's own")
 def test_a_result_without_room_fails_the_task(draw: Draw) -> None:
     words = Buffer(8)
     copy(words, (2 * draw.result.nbytes).to_bytes(8, "little"))
@@ -318,6 +318,7 @@ def test_null_and_reserve(lib: Any, ffi: Any, draw: Draw) -> None:
     assert draw.submit(UNIFORM, "f4", 0.0, 1.0, reserve=ffi.cast("void *", 1)) == INVALID_PARAM
 
 
+@pytest.mark.simulator("products")
 def test_products(calls: Callable[..., list[Any]]) -> None:
     row = ["aclrtRandomNumAsync", {"dataType": 2}, None, None]
     for product in PRODUCTS:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.simulator("on a device other programs would take part")
+pytestmark = pytest.mark.simulator("alone")
 
 GIB = 1 << 30
 FREE = "Device(0).memory_info.free"
@@ -218,7 +218,7 @@ def test_separate_cards(start, on_card) -> None:
     assert alone(ALLOCATE.format(60 * GIB)) == "0"
 
 
-@pytest.mark.simulator("settings of the simulator")
+@pytest.mark.simulator("internals")
 def test_another_value_fails_every_call(child) -> None:
     code, message = child("told([lib.aclrtSetDevice(0), text()])", ASCEND_RT_SIM_CARDS="both")
     assert code != 0

@@ -223,7 +223,7 @@ def test_calls_wait_until_the_process_is_unlocked(states: str, child: Any) -> No
     assert child(script, states) == ["unlock"] + [["set", 0]] * 4
 
 
-@pytest.mark.simulator("only the simulator can pause a device")
+@pytest.mark.simulator("held tasks", "only the simulator can pause a device")
 def test_a_backup_waits_for_the_devices(child: Any) -> None:
     script = (
         START
@@ -250,7 +250,7 @@ def test_a_backup_waits_for_the_devices(child: Any) -> None:
 
 
 @pytest.mark.parametrize(("product", "code"), [("910B", 0), ("910C", 0), ("310B", UNSUPPORTED), ("910", UNSUPPORTED)])
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_products(product: str, code: int, child: Any) -> None:
     script = (
         START

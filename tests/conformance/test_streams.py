@@ -334,7 +334,7 @@ told([[function(stream, lib.ACL_STREAM_ATTR_PRIORITY, value)
 """
 
 
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_the_priority_as_an_attribute(child: Any) -> None:
     expected = {"plain": [0, 0], "cpu": [207000, 207000], "NULL": [107000, 107000], "garbage": [107017, 107017]}
     assert child(PRIORITIES) == list(expected.values())

@@ -18,7 +18,9 @@ CONTENT = bytes(range(100))
 TO_DEVICE, TO_HOST, DEFAULT = 1, 2, 4
 
 pytestmark = [
-    pytest.mark.simulator("programs with variables are not compiled here; the simulator registers them without"),
+    pytest.mark.simulator(
+        "unspecified", "programs with variables are not compiled here; the simulator registers them without"
+    ),
     pytest.mark.usefixtures("variable"),
 ]
 

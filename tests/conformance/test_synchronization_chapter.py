@@ -174,7 +174,7 @@ def test_without_a_callback_for_exceptions_the_getters_have_no_answer(context: i
     assert {getattr(acl.rt, f"get_{name}_from_exception_info")(0) for name in names} == {0xFFFFFFFF}
 
 
-@pytest.mark.simulator("only the simulator fails on demand")
+@pytest.mark.simulator("faults")
 def test_the_exception_callback_is_told_everything(create: Callable[..., int], lib: Any, ffi: Any) -> None:
     seen: list[dict[str, int]] = []
 

@@ -16,7 +16,7 @@ from support.kernels import VECTOR, device_object
 from ascend_rt import Binary, Event, Graph, Stream, sim
 from ascend_rt.testing import Latch
 
-pytestmark = pytest.mark.simulator("kernels on the host")
+pytestmark = pytest.mark.simulator("kernels")
 
 
 class Updatable:
@@ -111,7 +111,7 @@ def test_an_update_in_front_of_an_execution_is_in_it(
     updatable.graph.close()
 
 
-@pytest.mark.simulator("the memory check is the simulator's")
+@pytest.mark.simulator("memory check")
 def test_the_memory_check_knows_what_an_updated_execution_uses(child: Any, tmp_path: Path) -> None:
     (tmp_path / "kernels.o").write_bytes(device_object({"first": VECTOR}))
     script = """

@@ -11,7 +11,7 @@ from support.codes import OK
 
 from ascend_rt.testing import Latch
 
-pytestmark = pytest.mark.simulator("the runtime deadlocks where the simulator refuses")
+pytestmark = pytest.mark.simulator("unspecified", "the runtime deadlocks where the simulator refuses")
 
 SUBSCRIBED, NO_THREAD, TIMED_OUT = 107011, 107015, 507012
 

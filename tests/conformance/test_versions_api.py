@@ -97,7 +97,7 @@ def test_packages_that_are_not_there(home: Any, lib: Any, ffi: Any) -> None:
         assert version_number(lib, ffi, package) == (INVALID_FILE, -7)
 
 
-@pytest.mark.simulator("the vendor's library has an installation")
+@pytest.mark.simulator("internals", "the vendor's library has an installation")
 def test_without_an_installation_the_newest_known_release_is_simulated(
     declared: Any, lib: Any, ffi: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,14 +123,14 @@ ASK = """
 """
 
 
-@pytest.mark.simulator("the vendor's library has an installation")
+@pytest.mark.simulator("internals", "the vendor's library has an installation")
 @pytest.mark.parametrize("release", ["8.1.RC1", "8.5.0", "9.0.0-beta.2", "8.0.RC3.alpha003"])
 def test_a_release_to_simulate(release: str, home: Any, child: Any) -> None:
     home("runtime", "Version=7.0.0\n")  # what the user names comes first
     assert child(ASK, ASCEND_RT_SIM_CANN_VERSION=release) == [[0, 0], release, 3]
 
 
-@pytest.mark.simulator("the vendor's library has an installation")
+@pytest.mark.simulator("internals", "the vendor's library has an installation")
 @pytest.mark.parametrize("release", ["nine", "9", "9.1.0 ", "9.1.0-gamma.1", "9." + "1" * 40, "9.1.0/../x"])
 def test_what_is_no_release_is_said(release: str, child: Any) -> None:
     script = 'told([lib.aclsysGetVersionStr(b"runtime", ffi.new("char[128]")), lib.aclrtSetDevice(0), text()])'

@@ -253,7 +253,7 @@ def test_ranges_that_are_not_mapped_are_refused(virtual: Virtual, stream: Any, l
         assert lib.aclrtFreePhysical(memory) == OK
 
 
-@pytest.mark.simulator("the vendor's library follows what was freed")
+@pytest.mark.simulator("deadly")
 def test_an_old_address_does_not_reach_physical_memory(virtual: Virtual, lib: Any, ffi: Any) -> None:
     out = ffi.new("void **")
     assert lib.aclrtMalloc(out, HUGE - 32, 1) == OK
@@ -350,6 +350,7 @@ GIANTS = {10: {"910B", "910C", "950"}, 14: {"910B", "910C"}, 17: {"910C"}}
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_memory_that_a_product_has(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [(["aclrtMallocPhysical", "out", GIB, prop(it), 0], product in those) for it, those in GIANTS.items()]
     rows += [(["aclrtMallocPhysical", "out", GIB, prop(it, 0, HOST), 0], False) for it in GIANTS]
@@ -422,7 +423,7 @@ def test_released_addresses_can_be_wished_in_other_pieces(virtual: Virtual, lib:
 
 
 @pytest.mark.parametrize("wish", [0, 19 * TIB])
-@pytest.mark.simulator("memory is freed under a queued task")
+@pytest.mark.simulator("held tasks")
 def test_a_task_outlives_its_addresses(wish: int, calls: Callable[..., list[Any]]) -> None:
     rows = [
         (["aclrtSetDevice", 0], OK),

@@ -26,6 +26,7 @@ from support.virtual_memory import GIB, HOST, HUGE, MANAGED, NUMA, TIB, UNREGIST
 # --- devices ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.simulator("products")
 def test_devices_are_not_mixed_in_one_reservation(calls: Callable[..., list[Any]]) -> None:
     rows = [
         (["aclrtReserveMemAddress", "out:here", 4 * HUGE, 0, 20 * TIB, 0], OK),
@@ -44,6 +45,7 @@ def test_devices_are_not_mixed_in_one_reservation(calls: Callable[..., list[Any]
     assert [code for code, _ in answers] == [code for _, code in rows]
 
 
+@pytest.mark.simulator("products")
 def test_a_reset_drops_the_memory_of_the_device(calls: Callable[..., list[Any]]) -> None:
     asked = ["aclrtGetMemInfo", 1, "out", "out"]
     at = 20 * TIB
@@ -76,6 +78,7 @@ def test_a_reset_drops_the_memory_of_the_device(calls: Callable[..., list[Any]])
 # --- links (910C) ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.simulator("products")
 def test_blocks_are_mapped_over_a_link(calls: Callable[..., list[Any]]) -> None:
     source, target = 20 * TIB, 21 * TIB
     rows = [
@@ -109,6 +112,7 @@ def test_blocks_are_mapped_over_a_link(calls: Callable[..., list[Any]]) -> None:
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_links_of_products(product: str, calls: Callable[..., list[Any]]) -> None:
     rows = [["aclrtMallocPhysical", "out:one", HUGE, prop(), 0]]
     rows += [["aclrtMemMapSetLink", "@one", link] for link in range(4)]
@@ -227,12 +231,14 @@ ARGUMENTS = [
 ]
 
 
+@pytest.mark.simulator("products")
 def test_arguments(calls: Callable[..., list[Any]]) -> None:
     answers = calls([call for call, _ in ARGUMENTS], ASCEND_RT_SIM_PRODUCT="910B")
     for (call, code), (answer, _) in zip(ARGUMENTS, answers, strict=True):
         assert answer == code, call
 
 
+@pytest.mark.simulator("products")
 def test_addresses_without_uncacheable_memory(calls: Callable[..., list[Any]]) -> None:
     function = "aclrtReserveMemAddressNoUCMemory"
     rows = [

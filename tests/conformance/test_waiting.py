@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.simulator("a device looks at memory by itself")
+pytestmark = pytest.mark.simulator("internals", "a device looks at memory by itself")
 
 
 # What another process or the host may change: nobody tells the streams.

@@ -6,10 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from double.rules import INSTEAD, rules_of
-
 if TYPE_CHECKING:
     from backends.abi.declarations import Function
+
+# Functions that another one of the double stands in for.
+_INSTEAD = {
+    "aclrtSetExceptionInfoCallback": "set_exception_callback",
+    "aclrtExceptionInfoCallbackRegister": "register_exception_callback",
+    "aclrtExceptionInfoCallbackUnregister": "unregister_exception_callback",
+    "aclrtGetTaskIdFromExceptionInfo": "failed_task",
+    "aclrtGetStreamIdFromExceptionInfo": "failed_stream",
+    "aclrtGetThreadIdFromExceptionInfo": "failed_thread",
+    "aclrtGetDeviceIdFromExceptionInfo": "failed_device",
+    "aclrtGetErrorCodeFromExceptionInfo": "failure_code",
+    "aclrtGetArgsFromExceptionInfo": "failed_arguments",
+    "aclrtGetFuncHandleFromExceptionInfo": "failed_function",
+}
 
 _TABLE = """\
 #pragma once
@@ -38,9 +50,9 @@ _FORWARDERS = """\
 #include <cstdio>
 
 #include "call.h"
+#include "control.h"
 #include "engine.h"
 #include "exceptions.h"
-#include "turns.h"
 
 using namespace unforgiving;
 
@@ -67,7 +79,6 @@ def table(functions: Iterable[Function]) -> str:
 
 
 def _definition(function: Function) -> str:
-    rules = rules_of(function)
     arguments = [parameter.name for parameter in function.parameters]
     lines = [f'static Site site("{function.name}");', "const aclError failure = begin_call(site);"]
     if function.returns == "aclError":
@@ -78,15 +89,11 @@ def _definition(function: Function) -> str:
         # C cannot pass on arguments of unknown number, so the text is made here.
         lines.append(_FORMAT.format(last=arguments[-1]))
         arguments[-1:] = ['"%s"', "text"]
-    target = INSTEAD.get(function.name, f"engine().{function.name}")
+    target = _INSTEAD.get(function.name, f"engine().{function.name}")
     forwarded = f"{target}({', '.join(arguments)});"
-    lines += rules.before
-    if function.returns == "void":
-        lines.append(forwarded)
-    elif rules.after:
-        lines += [f"const {function.returns} result = {forwarded}", *rules.after, "return result;"]
-    else:
-        lines.append(f"return {forwarded}")
+    if function.family == "aclsim":
+        lines.append("require_control(site);")
+    lines.append(forwarded if function.returns == "void" else f"return {forwarded}")
     body = "\n    ".join(lines)
     return f"{function.prototype} {{\n    {body}\n}}"
 

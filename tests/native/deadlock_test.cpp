@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -128,6 +129,25 @@ void wait_for_gate() {
     aclrtStream stream = new_stream();
     CHECK_OK(aclrtStreamWaitEvent(stream, new_bit_event()));
     aclrtSynchronizeStream(stream);
+}
+
+// Needs the list of the context's streams until a thread that synchronizes the device keeps it.
+void use_streams_until(const std::atomic<bool> &is_over) {
+    while (!is_over.load()) {
+        CHECK_OK(aclrtDestroyStream(new_stream()));
+    }
+}
+
+// The thread that could record the event waits behind the one that waits for it.
+void stream_behind_a_synchronization() {
+    static const std::atomic<bool> never{false};
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtStreamWaitEvent(stream, new_bit_event()));
+    std::thread([] {
+        CHECK_OK(aclrtSetDevice(0));
+        aclrtSynchronizeDevice();
+    }).detach();
+    use_streams_until(never);
 }
 
 std::uint64_t this_thread() { return static_cast<std::uint64_t>(pthread_self()); }
@@ -268,6 +288,34 @@ void callback_records() {
     second.join();
 }
 
+// Calls `synchronize` on another thread while the event of a stream is not recorded.
+void use_streams_beside(aclError (*synchronize)(), aclError expected) {
+    static std::atomic<bool> is_over{false};
+    aclrtStream stream = new_stream();
+    aclrtStream other = new_stream();
+    aclrtEvent gate = new_bit_event();
+    CHECK_OK(aclrtStreamWaitEvent(stream, gate));
+    if (expected == ACL_SUCCESS) {
+        g_end = [=] { CHECK_OK(aclrtRecordEvent(gate, other)); };
+    }
+    std::thread second([=] {
+        CHECK_OK(aclrtSetDevice(0));
+        CHECK_CODE(expected, synchronize());
+        is_over = true;
+    });
+    use_streams_until(is_over);
+    second.join();
+}
+
+void stream_behind_a_synchronization_that_ends() { use_streams_beside(aclrtSynchronizeDevice, ACL_SUCCESS); }
+
+// No thread is left that could record the event, but the limit lets both go on.
+void stream_behind_a_limited_synchronization() {
+    g_main = {this_thread(), 0};
+    CHECK_OK(aclsimSetThreadProvider(name_main));
+    use_streams_beside([] { return aclrtSynchronizeDeviceWithTimeout(500); }, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+}
+
 void hold() {
     aclrtStream stream = new_stream();
     CHECK(aclsimHold(1) == 0);
@@ -327,6 +375,8 @@ const Case kDeadlocks[] = {
     {"full queue", full_queue, "aclrtProfTrace waits for ever for task 1", "waits for event 0x", kEnd},
     {"ended thread", thread_that_ended, "aclrtSynchronizeStream waits for ever for task 1", "which is not recorded",
      kEnd},
+    {"stream behind a synchronization", stream_behind_a_synchronization, " waits for ever for ",
+     "for aclrtSynchronizeDevice of another thread, which waits for task 1 of stream", kEnd},
     {"thread that is not named", thread_that_is_not_named, "aclrtSynchronizeStream waits for ever for task 1",
      "which is not recorded", kEnd},
     {"thread that waits for another", thread_that_waits_for_the_waiting_one,
@@ -343,6 +393,10 @@ const Case kOthers[] = {
      "  which waits for itself, unless something else ends that\n"},
     {"waiting thread", waiting_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
     {"callback", callback_records, "aclrtSynchronizeStream has waited", "waits for event", nullptr},
+    {"stream behind a synchronization", stream_behind_a_synchronization_that_ends, " has waited 200 ms for ",
+     "for aclrtSynchronizeDevice of another thread, which waits for task 1", nullptr},
+    {"stream behind a limited synchronization", stream_behind_a_limited_synchronization, " has waited 200 ms for ",
+     "for aclrtSynchronizeDeviceWithTimeout of another thread, which waits for task 1", nullptr},
     {"hold", hold, "aclrtSynchronizeStream has waited", "is held by aclsimHold", nullptr},
     {"other process", record_of_another_process, "aclrtSynchronizeStream has waited", "of an IPC event", nullptr},
     {"limit", limited_wait_in_a_cycle, "aclrtSynchronizeStream has waited", "waits for event", nullptr},

@@ -19,7 +19,7 @@ from ascend_rt.verify.latencies import CASES
 from ascend_rt.verify.limits import CASES as LIMITS
 from ascend_rt.verify.report import Report, load
 
-pytestmark = pytest.mark.simulator("a profile is the simulator's")
+pytestmark = pytest.mark.simulator("internals")
 
 GROUP: Group = groups()["fact_4.6"]
 

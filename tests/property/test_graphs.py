@@ -211,7 +211,7 @@ def test_a_captured_program_does_what_it_does_directly(machine: Machine, drawn: 
     graph.close()
 
 
-@pytest.mark.simulator("failures on demand are the simulator's")
+@pytest.mark.simulator("faults")
 @given(st.lists(steps, min_size=1, max_size=15), st.integers(1, 4), st.data())
 @settings(max_examples=cases(80), deadline=None)
 def test_a_call_that_fails_fails_alike_in_a_capture(
@@ -235,7 +235,7 @@ def test_a_call_that_fails_fails_alike_in_a_capture(
     assert outcomes[0] == outcomes[1]
 
 
-@pytest.mark.simulator("failures on demand are the simulator's")
+@pytest.mark.simulator("faults")
 @given(st.lists(steps, min_size=1, max_size=15), st.integers(1, 6))
 @settings(max_examples=cases(80), deadline=None)
 def test_a_task_that_fails_fails_alike_in_each_launch(machine: Machine, drawn: list[Step], nth: int) -> None:

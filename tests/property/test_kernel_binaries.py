@@ -15,7 +15,7 @@ from support.kernels import CUBE, VECTOR, device_object, parameters
 
 from ascend_rt import Device, ffi, lib
 
-pytestmark = pytest.mark.simulator("the vendor's library may crash")
+pytestmark = pytest.mark.simulator("kernels", "the vendor's library may crash")
 
 SOUND = device_object(
     {"vector": VECTOR + parameters(8, 4), "cube": CUBE, "mix_mix_aic": b"", "mix_mix_aiv": b"", "tile_12": VECTOR},

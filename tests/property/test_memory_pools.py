@@ -15,7 +15,9 @@ from support.memory_pools import FLAGS, PAGE, RESERVED, THRESHOLD, USED, USED_HI
 from ascend_rt import Buffer, Device, Stream
 from ascend_rt.testing import Latch
 
-pytestmark = pytest.mark.simulator("the vendor's library follows garbage, and its pools do not reuse memory yet")
+pytestmark = pytest.mark.simulator(
+    "unspecified", "the vendor's library follows garbage, and its pools do not reuse memory yet"
+)
 
 
 STEPS = st.lists(

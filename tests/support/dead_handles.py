@@ -7,10 +7,16 @@ takes it to do, they cannot be played.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from double import rules
+# Handles that the official code follows without looking.
+_KIND = "aclrt(?:Event|Stream|Notify|CntNotify|Context)"
+_INPUT = re.compile(rf"(?:const )?{_KIND}")
+_OUTPUT = re.compile(rf"{_KIND} \*")
+_DESTROYS = re.compile(r"aclrt(Destroy(Context|Event|Notify|Stream|StreamForce)|CntNotifyDestroy)")
+_FREES = re.compile(r"aclrtFree(Host)?(WithDevSync)?")
 
 
 class _Handles:
@@ -36,7 +42,7 @@ class _Handles:
     def are_dead(self, argument: Any, *, is_handle: bool) -> bool:
         if isinstance(argument, str):
             name = argument.removeprefix("@")
-            is_other = is_handle and name in self._given_out and not rules.OUTPUT.fullmatch(self._given_out[name])
+            is_other = is_handle and name in self._given_out and not _OUTPUT.fullmatch(self._given_out[name])
             return name in self._dead or is_other
         return isinstance(argument, int) and argument != 0
 
@@ -58,14 +64,14 @@ def first_dead(rows: Iterable[Sequence[Any]], functions: Mapping[str, Any]) -> s
         if function is None:
             continue
         for parameter, argument in zip(function.parameters, row[1:], strict=False):
-            is_handle = rules.INPUT.fullmatch(parameter.type) is not None
-            if (is_handle or rules.RELEASES.get(name)) and handles.are_dead(argument, is_handle=is_handle):
+            is_handle = _INPUT.fullmatch(parameter.type) is not None
+            if (is_handle or _FREES.fullmatch(name)) and handles.are_dead(argument, is_handle=is_handle):
                 return name
         for parameter, argument in zip(function.parameters, row[1:], strict=False):
-            if rules.INPUT.fullmatch(parameter.type) and name in rules.DESTROYED:
+            if _INPUT.fullmatch(parameter.type) and _DESTROYS.fullmatch(name):
                 handles.destroy(argument)
             handles.give_out(argument, parameter.type)
-        if rules.RELEASES.get(name):
+        if _FREES.fullmatch(name):
             handles.destroy(row[1])
         if name in ("aclrtResetDevice", "aclrtResetDeviceForce"):
             handles.destroy_all()

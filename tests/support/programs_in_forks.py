@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that start quickly: a process that has imported numpy and the package forks for each of them.
+"""Programs that start quickly: a process that has imported what they need forks for each of them.
 
 Importing takes most of the time of a short program. The package is not used before the fork, so that every program
 chooses, loads and gives back the library by itself. Only a process with one thread forks safely, so numpy gets no more.
@@ -7,32 +7,45 @@ chooses, loads and gives back the library by itself. Only a process with one thr
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import json
 import os
 import runpy
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 
 class Programs:
-    """The process that forks; it starts with the first program."""
+    """The process that forks; it starts with the first program.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    *modules : str
+        What the process imports before it forks.
+    """
+
+    def __init__(self, *modules: str) -> None:
+        self._modules = modules
         self._server: subprocess.Popen[str] | None = None
 
-    def run(self, script: Path) -> tuple[int, str]:
-        """Run a script in its directory; return its exit status and what it wrote."""
+    def run(self, script: Path, variables: Mapping[str, str] | None = None) -> tuple[int, str]:
+        """Run a script in its directory, with more environment variables; return its exit status and what it wrote."""
         if self._server is None:
-            command, environment = [sys.executable, __file__], {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+            command, environment = (
+                [sys.executable, __file__, *self._modules],
+                {**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            )
             self._server = subprocess.Popen(
                 command, stdin=-1, stdout=-1, text=True, env=environment, start_new_session=True
             )
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         try:
-            job = json.dumps({"script": str(script), "environment": dict(os.environ)})
+            job = json.dumps({"script": str(script), "environment": os.environ | (variables or {})})
             print(job, file=self._server.stdin, flush=True)
             status = int(self._server.stdout.readline())
         except BaseException:  # of a time limit: the program may still run
@@ -48,12 +61,20 @@ class Programs:
             self._server = None
 
 
+def _end_with_parent() -> None:
+    """Let the kernel kill this process when its parent ends, be it by a signal: a program may hang."""
+    if sys.platform == "linux":
+        set_signal_of_parents_death = 1
+        ctypes.CDLL(None).prctl(set_signal_of_parents_death, signal.SIGKILL)
+
+
 def _next_script() -> Path | None:
     """Return a script in a child for each line, and in the parent None at the end."""
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()
         if not child:
+            _end_with_parent()
             os.environ.clear()
             os.environ.update(job["environment"])
             return Path(job["script"])
@@ -73,12 +94,11 @@ def _become(script: Path) -> None:
 
 
 if __name__ == "__main__":
+    _end_with_parent()
     del sys.path[0]  # its neighbours are no modules of the programs
     sys.path.insert(0, "")
-    import numpy  # noqa: F401
-
-    import ascend_rt  # noqa: F401
-
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     found = _next_script()
     if found is not None:
         _become(found)  # and end as every program does

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 Program = Callable[..., Any]
 
 # Entries of torch's database that the device refuses with or without a graph.

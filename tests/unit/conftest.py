@@ -104,13 +104,13 @@ def build(vendor_source: Source, declarations: Any, declared: Any, tmp_path_fact
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """Return an environment in which nothing leads to an installation of CANN."""
+def environment(tmp_path: Path, installation: dict[str, str]) -> dict[str, str]:
+    """Return a small environment, which leads to CANN if the vendor's library is under test, and else nowhere."""
     home = tmp_path / "home"
     home.mkdir()
     names = ("PATH", "LANG", "VIRTUAL_ENV", "OPENBLAS_NUM_THREADS", "ASCEND_RT_SIM_CARDS")
     kept = {name: os.environ[name] for name in names if name in os.environ}
-    return kept | {"HOME": str(home)}
+    return kept | installation | {"HOME": str(home)}
 
 
 @pytest.fixture
@@ -130,8 +130,10 @@ def run(tmp_path: Path, environment: dict[str, str]) -> Run:
 
 
 @pytest.fixture
-def no_cann() -> None:
-    """Skip where one of the known directories has a real installation."""
+def no_cann(environment: dict[str, str], installation: dict[str, str]) -> None:
+    """Let nothing in the environment lead to CANN; skip where one of the known directories has a real installation."""
+    for name in installation:
+        del environment[name]
     if any(Path(root).exists() for root in ("/usr/local/Ascend", "/opt/Ascend")):
         pytest.skip("CANN is installed here")
 
@@ -179,6 +181,6 @@ def no_allocator_is_left(no_device_memory_is_left: None) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Programs]:
     """Return a process that runs many short programs, each in a fork of it."""
-    programs = Programs()
+    programs = Programs("numpy", "ascend_rt")
     yield programs
     programs.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.simulator("the module is the same on both libraries")
+pytestmark = pytest.mark.simulator("independent")
 
 WHICH = """
 import sys

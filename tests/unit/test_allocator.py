@@ -52,7 +52,7 @@ def call(stream: Stream, lib: Any, ffi: Any, nbytes: int, near: int | None = Non
 # --- what operators call ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_an_operator_allocates_and_frees_while_it_is_pending(stream: Stream) -> None:
     allocator = Recording()
     allocator.register(stream)
@@ -68,7 +68,7 @@ def test_an_operator_allocates_and_frees_while_it_is_pending(stream: Stream) -> 
     assert set(host.tolist()) == {WRITTEN}
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_a_subclass_chooses_its_names_freely(stream: Stream) -> None:
     class Pool(Recording):
         _live = _handle = _left = _blocks = _free = _allocate = None
@@ -134,7 +134,7 @@ def test_a_suggested_address(stream: Stream, lib: Any, ffi: Any) -> None:
     assert near.calls[0] == ("near", 0x123456789000)
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_an_operator_needs_a_stream(device: Device) -> None:
     with Stream() as closed, pytest.raises(OverflowError):
         sim.run_operator(closed, 1 << 64)
@@ -150,7 +150,7 @@ def test_the_base_class_is_abstract() -> None:
 # --- registrations ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_the_last_registration_wins(stream: Stream, other: Stream) -> None:
     first, second = Recording(), Recording()
     assert registered(stream) is None
@@ -193,7 +193,7 @@ def test_a_borrowed_stream_keeps_its_allocator(stream: Stream) -> None:
     allocator.unregister(stream)
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_the_default_stream(device: Device) -> None:
     allocator = Recording()
     allocator.register(device.default_stream)
@@ -240,7 +240,7 @@ def test_descriptors_are_destroyed(device: Device, lib: Any, monkeypatch: pytest
     assert count == {"aclrtAllocatorCreateDesc": 5, "aclrtAllocatorDestroyDesc": 5}
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_a_failed_registration_changes_nothing(stream: Stream) -> None:
     first, second = Recording(), Recording()
     first.register(stream)
@@ -270,7 +270,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("returns", "error", "text"), WRONG.values(), ids=WRONG)
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_a_failed_allocation_fails_the_operator(
     returns: Any, error: Any, text: str, stream: Stream, unraisable: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,7 +322,7 @@ def test_a_failed_suggestion_names_its_function(
     assert named == [allocator.allocate_near]
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_a_failed_free_is_reported_and_the_operator_runs(stream: Stream, unraisable: list[Any]) -> None:
     def free(buffer: Buffer) -> None:
         kept.append(buffer)
@@ -340,7 +340,7 @@ def test_a_failed_free_is_reported_and_the_operator_runs(stream: Stream, unraisa
     assert set(host.tolist()) == {WRITTEN}
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_an_allocator_that_could_not_be_unregistered_lives_on(stream: Stream) -> None:
     allocator = Recording()
     alive = weakref.ref(allocator)
@@ -368,8 +368,8 @@ def test_a_second_free_of_the_same_block_is_reported(
     assert [it[0] for it in allocator.calls] == ["allocate", "free"]
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
-@pytest.mark.simulator("memory is freed under a queued task")
+@pytest.mark.simulator("kernels")
+@pytest.mark.simulator("deadly", "memory is freed under a queued task")
 def test_memory_that_is_freed_while_the_operator_uses_it(stream: Stream) -> None:
     allocator = Allocator.from_functions(Buffer, Buffer.close)
     allocator.register(stream)
@@ -383,7 +383,7 @@ def test_memory_that_is_freed_while_the_operator_uses_it(stream: Stream) -> None
 # --- streams that share an allocator ---------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 @pytest.mark.parametrize("make", [Recording, CachingAllocator])
 def test_streams_that_share_an_allocator_take_turns(make: Any, stream: Stream, other: Stream) -> None:
     allocator = make()
@@ -401,7 +401,7 @@ def test_streams_that_share_an_allocator_take_turns(make: Any, stream: Stream, o
         allocator.empty_cache()
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_310b_has_none(child: Any) -> None:
     script = """
         from ascend_rt import CachingAllocator, Device, Stream, errors

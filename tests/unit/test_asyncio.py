@@ -119,7 +119,7 @@ def test_an_event_that_was_never_recorded_is_not_waited_for(device: Device) -> N
     asyncio.run(main())
 
 
-@pytest.mark.simulator("only the simulator fails on demand")
+@pytest.mark.simulator("faults")
 def test_a_failed_task_is_raised(wait, stream: Stream) -> None:
     async def main() -> None:
         with Latch(stream):
@@ -137,7 +137,7 @@ def test_a_failed_task_is_raised(wait, stream: Stream) -> None:
             stream.synchronize()
 
 
-@pytest.mark.simulator("only the simulator fails on demand")
+@pytest.mark.simulator("faults")
 def test_a_failure_that_a_cancelled_wait_was_told_is_raised_by_the_next(stream: Stream) -> None:
     async def main() -> None:
         latch = Latch(stream)

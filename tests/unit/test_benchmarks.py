@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 pyperf = pytest.importorskip("pyperf")
 
 from ascend_rt.backends import sim  # noqa: E402

@@ -20,7 +20,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "c"
 HEADERS = sorted(path.name for path in Path(include_directory(), "acl").glob("*.h"))
 
 pytestmark = [
-    pytest.mark.simulator("the programs are run on the simulator"),
+    pytest.mark.simulator("internals", "the programs are run on the simulator"),
     pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler"),
 ]
 

@@ -107,7 +107,7 @@ def outcome(function, *arguments, **keywords):
 """
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_products(product: str, child: Any) -> None:
     script = """
@@ -126,7 +126,7 @@ told([plain, barriers])
         assert function in text
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_a_barrier_in_a_model(child: Any) -> None:
     script = """
 a, b = (Stream(flags=StreamFlag.PERSISTENT) for _ in range(2))
@@ -171,7 +171,7 @@ told([[it[:2] for it in misuse], rounds])
     assert rounds == [[507046, 0], [0, 9], [0, 9]]
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_a_stream_of_a_model_takes_no_plain_operation(child: Any) -> None:
     script = """
 bound = Stream(flags=StreamFlag.PERSISTENT)

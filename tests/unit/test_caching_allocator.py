@@ -82,7 +82,7 @@ def test_the_limit_empties_the_cache_first(device: Device) -> None:
     assert allocator.statistics == (2 * MIB, 8 * MIB, 2 * MIB, 8 * MIB, 0, 3)
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_an_exhausted_device_empties_the_cache_first(device: Device) -> None:
     allocator = CachingAllocator()
     with sim.faults():
@@ -127,7 +127,7 @@ def test_emptying_the_cache(device: Device) -> None:
     assert device.memory_info.free >= free
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_operators_hit_the_cache(stream: Stream) -> None:
     allocator = CachingAllocator()
     allocator.register(stream)
@@ -138,7 +138,7 @@ def test_operators_hit_the_cache(stream: Stream) -> None:
     assert allocator.statistics == (0, 4096, 4096, 4096, 3, 1)
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_a_limit_fails_the_operator(stream: Stream, unraisable: list[Any]) -> None:
     allocator = CachingAllocator(MIB)
     allocator.register(stream)

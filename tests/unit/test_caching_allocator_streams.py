@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("no_allocator_is_left")
 MIB = 1 << 20
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_emptying_waits_for_the_streams(device: Device, stream: Stream, other: Stream) -> None:
     allocator = CachingAllocator()
     allocator.register(stream)
@@ -76,7 +76,7 @@ def test_a_host_function_may_free_while_emptying_waits(stream: Stream, monkeypat
     allocator.free(late)
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_a_failed_stream_leaves_the_cache_as_it_is(stream: Stream) -> None:
     allocator = CachingAllocator()
     allocator.register(stream)
@@ -186,7 +186,7 @@ def elsewhere(function: Callable[[], object]) -> None:
         function()
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 @pytest.mark.parametrize("leave", LEAVING.values(), ids=LEAVING.keys())
 def test_a_stream_that_is_not_registered_any_more_still_uses_the_memory(
     leave: Any, device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch
@@ -218,7 +218,7 @@ def test_a_stream_that_is_not_registered_any_more_still_uses_the_memory(
     stream.synchronize()
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_memory_that_a_stream_uses_outlives_its_allocator(stream: Stream) -> None:
     allocator = CachingAllocator()
     allocator.register(stream)
@@ -234,7 +234,7 @@ def test_memory_that_a_stream_uses_outlives_its_allocator(stream: Stream) -> Non
     assert alive() is None
 
 
-@pytest.mark.simulator("only the simulator runs operators on demand")
+@pytest.mark.simulator("kernels")
 def test_a_stream_of_another_context(device: Device) -> None:
     allocator = CachingAllocator()
     with Context(0) as context:

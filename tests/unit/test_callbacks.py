@@ -238,7 +238,7 @@ def test_an_abort_drops_no_function_of_another_default_stream(device: Any) -> No
 
 
 @pytest.mark.parametrize("end", [Stream.close, lambda stream: stream.close(force=True), Stream.abort])
-@pytest.mark.simulator("only the simulator injects faults")
+@pytest.mark.simulator("faults")
 def test_a_function_that_failed_is_let_go_with_its_stream(end: Any, device: Any) -> None:
     stream = Stream()
     with sim.faults():

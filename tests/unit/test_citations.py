@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "semantics"
 TREES = ["ascend_rt", "backends/abi", "backends/cann", "backends/sim", "benchmarks", "docs/semantics", "tests", "tools"]

@@ -31,6 +31,7 @@ def expect_message(result, status: int, *words: str) -> None:
 # --- info ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.simulator("products")
 def test_info_as_json(run) -> None:
     result = run("-m", "ascend_rt", "info", "--json", "--backend", "sim", ASCEND_RT_SIM_DEVICES="3")
     assert result.returncode == 0, result.stderr
@@ -409,6 +410,7 @@ int main(void) {
 
 @on_linux
 @pytest.mark.parametrize("name", ["ascendcl", "acl_rt"])
+@pytest.mark.simulator("independent")
 def test_the_simulators_path_is_for_c_programs(run, build, vendor_source, tmp_path: Path, name: str) -> None:
     printed = run("-m", "ascend_rt", "sim-path")
     assert printed.returncode == 0, printed.stderr

@@ -14,7 +14,7 @@ import pytest
 from ascend_rt.backends import sim
 
 pytestmark = [
-    pytest.mark.simulator("they belong to the simulator"),
+    pytest.mark.simulator("internals"),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="they are found by the dynamic loader of Linux"),
 ]
 

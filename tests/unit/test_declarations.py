@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 ROOT = Path(__file__).resolve().parents[2]
 FACTS = json.loads((ROOT / "tests" / "data" / "acl_api.json").read_text(encoding="utf-8"))
 

@@ -69,6 +69,7 @@ def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: 
 
 # The copies of the stages, their records, and the tasks of the latency's measurement behind them.
 @pytest.mark.parametrize("nth", [*range(1, 14), 500])
+@pytest.mark.simulator("faults")
 def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path) -> None:
     file = tmp_path / "any"
     file.write_bytes(bytes(4096))
@@ -149,7 +150,7 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ((), {"ASCEND_RT_SIM_DEVICES": "many"}, "ASCEND_RT_SIM_DEVICES=many is not a whole number"),
     ],
 )
-@pytest.mark.simulator("settings of the simulator")
+@pytest.mark.simulator("internals")
 def test_bad_settings(arguments: tuple[str, ...], environment: dict[str, str], message: str, tmp_path: Path) -> None:
     ended = run_demo(*arguments, cwd=tmp_path, **environment)
     assert ended.returncode in (1, 2)

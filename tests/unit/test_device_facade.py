@@ -120,7 +120,7 @@ def test_properties_cannot_be_changed(device: Device) -> None:
         device.properties.ai_cores = 1  # type: ignore[misc]
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_properties_of_products(product: str, child: Any) -> None:
     script = """
@@ -154,7 +154,7 @@ def test_properties_of_no_device() -> None:
             _ = Device(number).properties
 
 
-@pytest.mark.simulator("only the simulator fails on demand")
+@pytest.mark.simulator("faults")
 @pytest.mark.parametrize("code", [DRIVER, RT_PARAM, UNSUPPORTED])
 def test_only_a_refusal_means_that_it_is_not_told(code: int, device: Device) -> None:
     """Every question fails in turn."""

@@ -21,10 +21,10 @@ SOURCES = [
 ]
 
 # Modules whose examples are about the simulator itself.
-ITS_OWN = ("_driver.py", "_library.py", "versions.py")
+ITS_OWN = ("_driver.py", "_library.py", "sim.py", "versions.py")
 
 
-@pytest.mark.simulator("the examples cause failures and stand in for kernels")
+@pytest.mark.simulator("faults", "the examples cause failures and stand in for kernels")
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_run(source: Path, programs: Programs, tmp_path: Path, backend: str) -> None:
     if backend != "sim" and source.name in ITS_OWN:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -12,7 +11,6 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import doubles
@@ -22,7 +20,10 @@ TESTS = Path(__file__).resolve().parents[1]
 PLAYER = TESTS / "conformance" / "calls.py"
 NOT_ELF = not sys.platform.startswith("linux")
 
-pytestmark = pytest.mark.skipif(NOT_ELF, reason="the double is an ELF library")
+pytestmark = [
+    pytest.mark.simulator("independent"),
+    pytest.mark.skipif(NOT_ELF, reason="the double is an ELF library"),
+]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -64,105 +65,23 @@ def test_it_is_strict(run: Run) -> None:
 
 # --- blocking --------------------------------------------------------------------------------------------------------
 
-# The calls of the concurrency table. Those that wait do so for the stream that is held.
-WAITS = {
-    "SynchronizeDevice": "lib.aclrtSynchronizeDevice",
-    "SynchronizeStream": "lib.aclrtSynchronizeStream, stream",
-    "SynchronizeEvent": "lib.aclrtSynchronizeEvent, recorded",
-    "DestroyStream": "lib.aclrtDestroyStream, stream",
-}
-OTHERS = {
-    "CreateStream": "lib.aclrtCreateStream, ffi.new('aclrtStream *')",
-    "DestroyStream (idle)": "lib.aclrtDestroyStream, idle",
-    "CreateEventExWithFlag": "lib.aclrtCreateEventExWithFlag, ffi.new('aclrtEvent *'), 1",
-    "DestroyEvent": "lib.aclrtDestroyEvent, event",
-    "RecordEvent, other stream": "lib.aclrtRecordEvent, event, other",
-    "StreamWaitEvent, other stream": "lib.aclrtStreamWaitEvent, other, event",
-    "RecordEvent, same stream": "lib.aclrtRecordEvent, event, stream",
-    "SynchronizeStream, other": "lib.aclrtSynchronizeStream, other",
-    "SynchronizeStreamWithTimeout, same": "lib.aclrtSynchronizeStreamWithTimeout, stream, 20",
-    "SynchronizeDeviceWithTimeout": "lib.aclrtSynchronizeDeviceWithTimeout, 20",
-    "StreamQuery, same": "lib.aclrtStreamQuery, stream, ffi.new('aclrtStreamStatus *')",
-    "QueryEventStatus": "lib.aclrtQueryEventStatus, recorded, ffi.new('aclrtEventRecordedStatus *')",
-    "Malloc": "lib.aclrtMalloc, ffi.new('void **'), 64, 0",
-    "Free": "lib.aclrtFree, device_block",
-    "MallocHost": "lib.aclrtMallocHost, ffi.new('void **'), 64",
-    "Memcpy": "lib.aclrtMemcpy, device_block, 64, host_block, 64, 1",
-    "MemcpyAsync, other stream": "lib.aclrtMemcpyAsync, device_block, 64, host_block, 64, 1, other",
-    "MemcpyAsync, same stream": "lib.aclrtMemcpyAsync, device_block, 64, host_block, 64, 1, stream",
-    "SetDevice": "lib.aclrtSetDevice, 0",
-    "ResetDevice": "lib.aclrtResetDevice, 0",
-    "CreateContext": "lib.aclrtCreateContext, ffi.new('aclrtContext *'), 0",
-    "SetCurrentContext": "lib.aclrtSetCurrentContext, context",
-    "GetMemInfo": "lib.aclrtGetMemInfo, 1, ffi.new('size_t *'), ffi.new('size_t *')",
-    "CaptureBegin, other stream": "lib.aclmdlRICaptureBegin, other, 2",
-    "RecordNotify (releases)": "lib.aclrtRecordNotify, notify, other",
-    "DestroyStreamForce, same": "lib.aclrtDestroyStreamForce, stream",
-    "StreamAbort, same": "lib.aclrtStreamAbort, stream",
-}
 
-BLOCKS = """
-idle, recorded = new("aclrtStream", "aclrtCreateStream"), new("aclrtEvent", "aclrtCreateEvent")
-device_block, host_block = new("void *", "aclrtMalloc", 64, 0), new("void *", "aclrtMallocHost", 64)
-hold()
-ok(lib.aclrtRecordEvent(recorded, stream))
-waiting, _ = in_thread(WAITING)
-assert waiting.is_alive()
-thread, codes = in_thread(OTHER)
-print("BLOCKS" if thread.is_alive() else "goes on")
-os._exit(0)  # threads may be inside
-"""
-
-
-ROWS = json.loads((TESTS / "data" / "double" / "concurrency.json").read_text(encoding="utf-8"))
-
-
-def _pairs() -> list[Any]:
-    rows = [(waiting, other, answer == "BLOCKS") for waiting, other, answer, _ in ROWS]
-    # Those that block, and two beside each waiting call; the others with --long.
-    shown = [row for row in rows if row[2] or row[1] in ("CreateEventExWithFlag", "MemcpyAsync, same stream")]
-    marks = {row: [] if row in shown else [pytest.mark.long] for row in rows}
-    return [pytest.param(*row, id=f"{row[0]}-{row[1]}", marks=marks[row]) for row in rows]
-
-
-@pytest.mark.parametrize(("waiting", "other", "blocks"), _pairs())
-def test_calls_block_as_the_table_says(run: Run, waiting: str, other: str, blocks: bool) -> None:
-    ended = run(BLOCKS.replace("WAITING", WAITS[waiting]).replace("OTHER", OTHERS[other]))
-    assert (ended.returncode, ended.stdout.strip()) == (0, "BLOCKS" if blocks else "goes on"), ended.stderr
-
-
-def test_the_table_is_whole() -> None:
-    assert {tuple(row[:2]) for row in ROWS} == {(it, other) for it in WAITS for other in OTHERS}
-
-
-def test_a_blocked_call_goes_on_when_the_wait_has_ended(run: Run) -> None:
+def test_calls_block_as_in_the_simulator(run: Run) -> None:
     ended = run(
         """
+        from support.stalls import Reports
         hold()
-        waiting, waited = in_thread(lib.aclrtSynchronizeDevice)
-        thread, codes = in_thread(lib.aclrtCreateStream, ffi.new("aclrtStream *"))
-        assert thread.is_alive()
+        with Reports() as reports:
+            waiting, waited = in_thread(lib.aclrtSynchronizeDevice)
+            assert reports.come("aclrtSynchronizeDevice has waited")
+            thread, codes = in_thread(lib.aclrtCreateStream, ffi.new("aclrtStream *"))
+            assert reports.come("aclrtCreateStream has waited 20 ms for aclrtSynchronizeDevice of another thread")
         release()
         waiting.join()
         thread.join()
         assert waited == codes == [0]
-        """
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-
-
-def test_other_contexts_do_not_block(run: Run) -> None:
-    ended = run(
-        """
-        hold()
-        waiting, _ = in_thread(lib.aclrtSynchronizeDevice)
-        apart = new("aclrtContext", "aclrtCreateContext", 0)
-        new("aclrtStream", "aclrtCreateStream")
-        ok(lib.aclrtSynchronizeDevice())
-        ok(lib.aclrtSetCurrentContext(context))
-        release()
-        waiting.join()
-        """
+        """,
+        ASCEND_RT_SIM_STALL_MS="20",
     )
     assert (ended.returncode, ended.stderr) == (0, "")
 
@@ -253,20 +172,148 @@ def test_it_is_taken_for_the_vendors(run: Run, library: Path) -> None:
 
 # --- sessions of pytest ----------------------------------------------------------------------------------------------
 
+SESSION = """
+import signal, subprocess, sys
+import pytest
+from ascend_rt import NotSupported, ffi, lib
 
-def test_a_session_names_a_death_that_no_test_has_noticed(tmp_path: Path, library: Path) -> None:
-    (tmp_path / "test_it.py").write_text(
+garbage = ffi.cast("void *", 64)
+not_supported = "from ascend_rt import NotSupported; raise NotSupported(207000, 'aclrtMakeTea')"
+
+def test_lives():
+    assert lib.aclrtDestroyEvent(ffi.NULL) != 0
+
+def test_dies():
+    lib.aclrtDestroyEvent(garbage)
+
+def test_lives_after_that():
+    pass
+
+@pytest.mark.timeout(1)
+def test_hangs():
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    signal.pause()
+
+def test_uses_what_only_the_simulator_has():
+    lib.aclsimClearFaults()
+
+@pytest.mark.simulator("faults")
+def test_may_use_it():
+    lib.aclsimClearFaults()
+
+@pytest.mark.simulator("deadly")
+def test_may_die():
+    lib.aclrtDestroyEvent(garbage)
+
+@pytest.mark.simulator("deadly")
+def test_may_die_and_lives():
+    assert lib.aclrtDestroyEvent(ffi.NULL) != 0
+
+@pytest.mark.simulator("deadly")
+def test_may_die_and_differs():
+    assert lib.aclrtDestroyEvent(ffi.NULL) == 0
+
+@pytest.mark.parametrize("arguments", [("garbage",)])
+def test_with_garbage(arguments):
+    lib.aclrtDestroyEvent(garbage)
+
+@pytest.mark.simulator("held tasks")
+def test_needs_the_simulator():
+    raise AssertionError
+
+@pytest.mark.simulator("independent")
+def test_of_no_library():
+    raise AssertionError
+
+def test_is_refused():
+    raise NotSupported(207000, "aclrtMakeCoffee")
+
+def test_is_refused_with_a_code():
+    code = 207000
+    assert code == 0
+
+def test_is_refused_in_a_program():
+    ended = subprocess.run([sys.executable, "-c", not_supported], stderr=-1, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+def test_expects_a_refusal():
+    code = 0
+    assert code == 207000
+"""
+
+Session = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def session(tmp_path: Path, environment: dict[str, str], library: Path) -> Session:
+    """Return a function that runs tests as on a card, where the environment leads to the installation."""
+
+    def start(tests: str, *options: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\naddopts = -p conftest\n")
+        (tmp_path / "test_it.py").write_text(tests)
+        env = {name: value for name, value in environment.items() if name != "ASCEND_RT_LIBRARY"}
+        env |= {"ASCEND_HOME_PATH": str(library.parents[1]), "PYTHONPATH": str(TESTS)}
+        command = [sys.executable, "-m", "pytest", "-v", "--backend", "cann", "-p", "no:cacheprovider", *options]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    return start
+
+
+def test_a_session_outlives_deaths_and_tells_apart_how_tests_end(session: Session) -> None:
+    ended = session(SESSION)
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout + ended.stderr
+    sections = re.findall(r"^=+ \d+ ([^\d\n=]+) =+\n((?!=).*?)(?==)", ended.stdout, re.MULTILINE | re.DOTALL)
+    said = {title: set(re.findall(r"^  test_it.py::test_(\S+)", text, re.MULTILINE)) for title, text in sections}
+    assert said == {
+        "not supported by this card or this release": {
+            "is_refused",
+            "is_refused_with_a_code",
+            "is_refused_in_a_program",
+        },
+        "died of handles or memory that do not live, as they may": {"may_die", "with_garbage[arguments0]"},
+        "died": {"dies", "hangs", "uses_what_only_the_simulator_has"},
+        "differ": {"may_die_and_differs", "expects_a_refusal"},
+    }
+    passed = re.findall(r"PASSED.*test_it.py::test_(\w+)", ended.stdout)
+    assert set(passed) == {"lives", "lives_after_that", "may_use_it", "may_die_and_lives"}
+    assert "test_of_no_library" not in ended.stdout
+    assert "1 skipped" in ended.stdout
+    assert "test_dies (call): aclrtDestroyEvent at " in ended.stdout
+    assert "simulator_has (call): double: aclsimClearFaults: the official library would end" in ended.stdout
+    assert "test_may_die (call)" not in ended.stdout
+
+
+@pytest.mark.parametrize("selected", ["lives or is_refused or may_die_and_lives or (may_die and not differs)"])
+def test_what_is_not_supported_or_may_die_is_no_failure(session: Session, selected: str) -> None:
+    ended = session(SESSION, "-k", selected)
+    assert ended.returncode == pytest.ExitCode.OK, ended.stdout + ended.stderr
+
+
+def test_a_session_names_a_death_that_no_test_has_noticed(session: Session) -> None:
+    program = START + "lib.aclrtDestroyEvent(garbage)"
+    ended = session(
         f"""
 import subprocess, sys
 
 def test_it():
-    subprocess.run([sys.executable, "-c", {START + "lib.aclrtDestroyEvent(garbage)"!r}], cwd={str(TESTS)!r})
+    subprocess.run([sys.executable, "-c", {program!r}], cwd={str(TESTS)!r})
 """
     )
-    env = {name: value for name, value in os.environ.items() if name not in ("ASCEND_RT_LIBRARY", doubles.LOG)}
-    command = [sys.executable, "-m", "pytest", "-p", "conftest", "--double", "-p", "no:cacheprovider", "test_it.py"]
-    env["PYTHONPATH"] = str(TESTS)
-    ended = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout + ended.stderr
     assert "1 passed" in ended.stdout
     assert "test_it.py::test_it (call): aclrtDestroyEvent at " in ended.stdout
+
+
+def test_a_kind_that_does_not_exist_is_refused(session: Session) -> None:
+    ended = session("import pytest\n\n@pytest.mark.simulator('magic')\ndef test_it(): pass\n", "-n", "0")
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR, ended.stdout + ended.stderr
+    assert "test_it.py::test_it: simulator('magic'): the kinds are alone, faults" in ended.stderr
+
+
+def test_plainly_the_double_reads_no_variable_of_the_simulator(run: Run) -> None:
+    script = "print(new('uint32_t', 'aclrtGetDeviceCount'))"
+    variables = {"ASCEND_RT_SIM_DEVICES": 3, "ASCEND_RT_SIM_CARDS": "separate"}
+    assert run(script, **variables).stdout.strip() == "3"
+    assert run(script, **variables, ASCEND_RT_DOUBLE_PLAIN="ASCEND_RT_SIM_CARDS").stdout.strip() == "8"
+    named = "ASCEND_RT_SIM_CARDS,ASCEND_RT_SIM_DEVICES"
+    assert run(script, **variables, ASCEND_RT_DOUBLE_PLAIN=named).stdout.strip() == "3"

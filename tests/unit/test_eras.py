@@ -323,7 +323,9 @@ def is_refused(use: Callable[[], object], device: int = 1) -> bool:
     return False
 
 
-pytestmark = pytest.mark.simulator("the official runtime has a device for each process, and fails on no demand")
+pytestmark = pytest.mark.simulator(
+    "internals", "the official runtime has a device for each process, and fails on no demand"
+)
 
 
 def test_an_event_ends_with_its_own_device_alone(second: Device) -> None:
@@ -408,6 +410,61 @@ def test_what_was_closed_while_a_reset_failed_stays_closed(second: Device, lib: 
         event.synchronize()
     assert stream.record().synchronize() is None
     assert lib.aclrtResetDevice is real
+
+
+def test_streams_end_with_their_context(second: Device) -> None:
+    context = Context(1)
+    with context:
+        stream, borrowed, event = Stream(), Stream.default(), Event()
+        stream.record(event)
+        stream.synchronize()
+    context.close()
+    for each in (stream, borrowed):
+        with pytest.raises(InvalidHandle, match="this stream has ended, because its context was destroyed"):
+            each.synchronize()
+        assert repr(each) == "<ascend_rt.Stream ended with its context>"
+        each.close()
+    assert event.is_done  # the device's
+
+
+def test_streams_of_the_device_end_with_the_reset_that_an_explicit_context_outlives(second: Device) -> None:
+    with Context(1) as context:
+        inside = Stream()
+    second.set_current()
+    stream, event = Stream(), Event()
+    second.reset()
+    second.reset()
+    assert is_refused(stream.synchronize)
+    with context:
+        inside.record(event)
+        inside.synchronize()
+        assert event.is_done
+    context.close()
+
+
+def test_streams_are_open_again_if_their_context_cannot_be_destroyed(second: Device) -> None:
+    context = Context(1)
+    with context:
+        stream = Stream()
+    with sim.faults():
+        sim.fail_call("aclrtDestroyContext", 507000)
+        with pytest.raises(AclError, match="507000"):
+            context.close()
+    with context:
+        stream.synchronize()
+    context.close()
+
+
+def test_a_reset_resets_once(second: Device, lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, resets = lib.aclrtResetDevice, []
+
+    def reset(device_id: int) -> int:
+        resets.append(device_id)
+        return int(real(device_id))
+
+    monkeypatch.setattr(lib, "aclrtResetDevice", reset)
+    second.reset()
+    assert resets == [1]
 
 
 def test_an_explicit_context_keeps_its_device(second: Device) -> None:

@@ -55,7 +55,7 @@ def run(command: str, directory: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(program, capture_output=True, text=True, check=False, timeout=120, cwd=directory)
 
 
-@pytest.mark.simulator("the programs fail and measure on the simulator")
+@pytest.mark.simulator("faults", "the programs fail and measure on the simulator")
 @pytest.mark.parametrize(("command", "expected"), PROGRAMS.items(), ids=PROGRAMS)
 def test_the_example_shows_what_it_is_for(command: str, expected: list[str], tmp_path: Path) -> None:
     done = run(command, tmp_path)
@@ -67,7 +67,7 @@ def test_the_example_shows_what_it_is_for(command: str, expected: list[str], tmp
         assert found, f"{text!r} is not in what is left of {done.stdout!r}"
 
 
-@pytest.mark.simulator("the number of devices is known")
+@pytest.mark.simulator("products")
 def test_two_processes_of_which_one_fails(tmp_path: Path) -> None:
     done = run("two_processes.py --chunks 1 --consumer-device 99", tmp_path)
     assert done.returncode == 1

@@ -103,6 +103,7 @@ def test_pending_work_is_left_to_the_end_of_the_process(finish: Finished, script
 
 
 @pytest.mark.parametrize("script", HELD.values(), ids=HELD.keys())
+@pytest.mark.simulator("held tasks")
 def test_a_simulator_that_is_held_does_not_hold_the_exit(finish: Finished, backend: str, script: str) -> None:
     if backend != "sim":
         pytest.skip("holds the simulator")
@@ -110,6 +111,7 @@ def test_a_simulator_that_is_held_does_not_hold_the_exit(finish: Finished, backe
     assert "work is still pending on device 0" in warning_of(ended)
 
 
+@pytest.mark.simulator("held tasks")
 def test_a_hold_with_nothing_pending_changes_nothing(finish: Finished, backend: str) -> None:
     if backend != "sim":
         pytest.skip("holds the simulator")
@@ -239,6 +241,7 @@ def test_a_warning_that_is_an_error_leaves_nothing_undone(finish: Finished) -> N
     assert "AclWarning" in ended.stderr
 
 
+@pytest.mark.simulator("deadly")
 def test_open_contexts_are_given_back_before_their_devices(finish: Finished) -> None:
     ended = finish(
         """
@@ -255,7 +258,8 @@ def test_open_contexts_are_given_back_before_their_devices(finish: Finished) -> 
         atexit.register(_lifecycle._give_back)
         """
     )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
     assert ended.stdout == "107000 507007\n"
 
 

@@ -36,6 +36,8 @@ from ascend_rt import (
 )
 from ascend_rt.testing import Latch
 
+pytestmark = pytest.mark.simulator("faults")
+
 CODE = 507015
 
 

@@ -27,7 +27,7 @@ from ascend_rt import (
     sim,
 )
 
-pytestmark = pytest.mark.simulator("only the simulator fails tasks on demand")
+pytestmark = pytest.mark.simulator("faults")
 
 CODE = 507015
 KEPT = 256  # in _aclrt_failures.c

@@ -100,7 +100,7 @@ def test_integers_of_numpy_are_handles_too(stream: Stream, other: Stream) -> Non
     other.synchronize()
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_a_destroyed_stream_is_refused(stream: Stream) -> None:
     gone = Stream()
     foreign = Torch(gone)

@@ -298,6 +298,7 @@ def test_objects_are_opened_while_the_hook_for_them_changes(device: Device) -> N
     assert set(told) <= {"event"}
 
 
+@pytest.mark.simulator("faults")
 def test_a_failure_is_reported_while_other_threads_ask_for_it(device: Device, backend: str) -> None:
     """A report replaces the work that events remember, and ends the one of the stream."""
     if backend != "sim":

@@ -415,7 +415,7 @@ def test_tasks_of_a_closed_graph(stream) -> None:
 # --- changes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("whether a device keeps its queues in software is its own")
+@pytest.mark.simulator("internals", "whether a device keeps its queues in software is its own")
 def test_changes_need_queues_in_software(stream) -> None:
     with stream.capture() as graph:
         stream.launch_host_func(print)
@@ -432,7 +432,7 @@ def test_a_task_of_another_graph_is_refused(stream) -> None:
         second.update({graph.tasks[0]: None})
 
 
-@pytest.mark.simulator("whether a device keeps its queues in software is its own")
+@pytest.mark.simulator("internals", "whether a device keeps its queues in software is its own")
 def test_changes(child) -> None:
     told = child(
         """

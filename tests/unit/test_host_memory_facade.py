@@ -307,6 +307,7 @@ class TestRegisteredMemory:
 
 
 @pytest.mark.parametrize("product", ["310B", "310P", "910"])
+@pytest.mark.simulator("products")
 def test_products_that_register_no_host_memory(product: str, run: Any) -> None:
     script = """
 import mmap

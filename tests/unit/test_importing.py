@@ -12,6 +12,8 @@ import pytest
 import ascend_rt
 from ascend_rt.backends import sim
 
+pytestmark = pytest.mark.simulator("independent")
+
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the process's map of libraries")
 def test_importing_the_package_opens_no_library(run) -> None:

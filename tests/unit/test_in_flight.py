@@ -251,7 +251,7 @@ def test_a_wait_that_is_dropped_lets_nothing_go(end: Callable[[Stream], None], s
     assert alive(kept) == []
 
 
-@pytest.mark.simulator("only the simulator injects faults")
+@pytest.mark.simulator("faults")
 def test_a_wait_that_fails_lets_nothing_go(stream: Stream, other: Stream) -> None:
     with Latch(stream):
         kept = fill_and_forget(stream)
@@ -510,7 +510,7 @@ ABORT = """if True:
 """
 
 
-@pytest.mark.simulator("the product is chosen")
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", ["950", "910B"])
 @pytest.mark.parametrize("abort", ["abort()", "close(force=True)"])
 def test_what_an_abort_completes_lets_nothing_go_while_a_task_runs(abort: str, product: str, run: Any) -> None:
@@ -543,7 +543,7 @@ FOREIGN = """if True:
 """
 
 
-@pytest.mark.simulator("the product is chosen")
+@pytest.mark.simulator("products")
 def test_a_wait_that_the_product_takes_for_none_lets_nothing_go(run: Any) -> None:
     done = run("-c", FOREIGN, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_PRODUCT="910", ASCEND_RT_SIM_DEVICES="2")
     assert done.returncode == 0, done.stderr
@@ -738,7 +738,7 @@ def test_a_borrower_that_goes_in_a_thread_without_a_context(stream: Stream) -> N
     assert alive(kept) == []
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_a_borrower_that_goes_after_its_stream(device: Device, lib: Any) -> None:
     lent = Stream()
     borrowed = Stream.from_handle(lent.handle)
@@ -810,7 +810,7 @@ def test_what_a_running_task_uses_is_kept_while_its_stream_is_destroyed(stream: 
     assert alive(kept) == []
 
 
-@pytest.mark.simulator("a reset ends streams of a second device")
+@pytest.mark.simulator("alone", "a reset ends streams of a second device")
 def test_what_a_task_uses_is_kept_while_its_device_is_reset(
     device: Device, lib: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

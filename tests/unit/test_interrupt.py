@@ -6,10 +6,13 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.programs import BEGINNING
+
+TESTS = Path(__file__).resolve().parents[1]
 
 # Interrupted once it waits: the program has said that it is about to, and the gate opens only after the interrupt.
 PROGRAM = """
@@ -51,13 +54,13 @@ WAITS = {
 }
 
 
-Interrupted = Callable[[str], "subprocess.CompletedProcess[str]"]
+Interrupted = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
 def interrupted(run: Any, under_test: dict[str, str]) -> Interrupted:
     """Run a program that begins as above."""
-    return lambda code: run("-c", BEGINNING + PROGRAM + code, **under_test)
+    return lambda code, **variables: run("-c", BEGINNING + PROGRAM + code, **under_test, **variables)
 
 
 @pytest.mark.parametrize("wait", WAITS.values(), ids=list(WAITS))
@@ -98,6 +101,82 @@ print(code_of(work.synchronize) if not work.is_closed else "closed")
     assert (done.stdout, done.stderr) == ("interrupted False\nclosed\n", "")
 
 
+@pytest.mark.parametrize("wait", ["device.synchronize", "device.reset", "lambda: device.synchronize(timeout=1000)"])
+def test_what_is_left_of_a_wait_for_a_device_ends_and_blocks_nothing(interrupted: Interrupted, wait: str) -> None:
+    done = interrupted(f"""
+print(interrupted({wait}))
+Stream().close()
+while is_waiting():
+    time.sleep(0.001)
+print(event.is_done)
+gate.record(opener)
+""")
+    assert (done.stdout, done.stderr) == ("interrupted\nFalse\n", "")
+
+
+RELEASES = {
+    "create": "Stream().close()",
+    "discard": "discarded = Stream(); del discarded",
+    "capture": "with opener.capture(mode='relaxed'): pass",
+    "synchronize": "code_of(device.synchronize, timeout=0.001)",
+}
+
+
+@pytest.mark.parametrize("release", RELEASES.values(), ids=list(RELEASES))
+def test_a_wait_for_a_device_does_not_block_the_thread_that_ends_it(interrupted: Interrupted, release: str) -> None:
+    done = interrupted(f"""
+def release():
+    device.set_current()
+    while not is_waiting():
+        time.sleep(0.001)
+    {release}
+    gate.record(opener)
+    device.reset()
+
+device.set_current()  # the reset of the thread is not the last
+thread = threading.Thread(target=release)
+thread.start()
+device.synchronize()
+thread.join()
+print(event.is_done)
+""")
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.simulator("unspecified", "a call of the vendor's library cannot be ended")
+def test_a_call_that_another_thread_blocks_ends(interrupted: Interrupted) -> None:
+    done = interrupted(
+        """
+from support.stalls import Reports
+
+def block():
+    device.set_current()
+    assert lib.aclrtSynchronizeDevice() == 0
+
+def interrupt_once_blocked():
+    assert reports.come("aclrtCreateStreamWithConfig has waited")
+    os.kill(os.getpid(), signal.SIGINT)
+
+with Reports() as reports:
+    blocking = threading.Thread(target=block)
+    blocking.start()
+    assert reports.come("aclrtSynchronizeDevice has waited")
+    threading.Thread(target=interrupt_once_blocked).start()
+    try:
+        Stream()
+    except KeyboardInterrupt:
+        print("interrupted", event.is_done)
+gate.record(opener)
+blocking.join()
+Stream().close()
+print(event.is_done)
+""",
+        ASCEND_RT_SIM_STALL_MS="20",
+        PYTHONPATH=TESTS,
+    )
+    assert (done.stdout, done.stderr) == ("interrupted False\nTrue\n", "")
+
+
 PAGEABLE = {
     "copy_async": "rt.copy_async(to, bytes(64), stream)",
     "copy_async back": "rt.copy_async(bytearray(64), to, stream)",
@@ -119,7 +198,7 @@ print(stream.is_done)
     assert (done.stdout, done.stderr) == ("interrupted\nTrue\n", "")
 
 
-@pytest.mark.simulator("a call of the vendor's library cannot be ended")
+@pytest.mark.simulator("unspecified", "a call of the vendor's library cannot be ended")
 def test_a_submission_that_waits_for_a_place_in_a_full_queue_ends(interrupted: Interrupted) -> None:
     done = interrupted("""
 FULL = 1792 - 2  # the queue of a 910B holds the wait for the gate and the first record already
@@ -151,6 +230,7 @@ print(submitted == FULL, stream.is_done)
 
 
 @pytest.mark.parametrize("again", ["stream.synchronize", "stream.close"])
+@pytest.mark.simulator("faults")
 def test_a_failure_that_the_wait_takes_along_is_told(interrupted: Interrupted, again: str, backend: str) -> None:
     if backend != "sim":
         pytest.skip("needs a task that fails on demand")
@@ -169,7 +249,7 @@ except TaskFailed as error:
     assert (done.stdout, done.stderr) == ("interrupted\n507015\n", "")
 
 
-@pytest.mark.simulator("needs a task that fails on demand")
+@pytest.mark.simulator("faults")
 @pytest.mark.parametrize("wait", ["device.synchronize", WAITS["device with a limit"]])
 def test_a_failure_that_the_wait_for_a_device_takes_along_is_told_by_that_context(
     interrupted: Interrupted, wait: str

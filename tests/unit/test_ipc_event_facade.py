@@ -99,6 +99,7 @@ def test_a_peer_that_is_killed(device: Device, stream: Stream, process: Any) -> 
         stream.synchronize()
 
 
+@pytest.mark.simulator("faults")
 def test_a_failed_task_is_told_where_it_was_enqueued(event: Event, stream: Stream, process: Any) -> None:
     assert process(OPEN.format(event.export())) == "None"
     with sim.faults(), Latch(stream):
@@ -201,7 +202,7 @@ def test_discarding_is_closing(device: Device) -> None:
         Event.open(key)
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_products(product: str, child: Any) -> None:
     script = """

@@ -281,7 +281,7 @@ def test_the_exporter_does_not_open_its_own(buffer: Buffer) -> None:
         IpcMemory.open(memory.key, SIZE)
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_310b_has_none(child: Any) -> None:
     script = """
         from ascend_rt import Buffer, Device, IpcMemory, errors

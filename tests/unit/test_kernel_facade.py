@@ -21,7 +21,7 @@ from ascend_rt import Binary, Buffer, Device, Operand, Stream, callback, copy, f
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.kernel import _config, offsets, parameter
 
-pytestmark = pytest.mark.simulator("kernels in Python")
+pytestmark = pytest.mark.simulator("kernels")
 
 ADD = {"x": "float32[count]", "y": "float32[count]", "sum": "float32[count]", "count": "uint32"}
 TYPES = list(ADD.values())
@@ -208,7 +208,7 @@ def test_a_time_limit_is_positive(timeout: float, binary: Binary, stream: Stream
     assert not packed
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_buffers_live_until_the_kernel_is_done(binary: Binary, stream: Stream) -> None:
     seen = []
 
@@ -227,7 +227,7 @@ def test_buffers_live_until_the_kernel_is_done(binary: Binary, stream: Stream) -
     assert seen == [0x01010101]
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_a_binary_lives_until_its_kernel_is_done(stream: Stream, packed: list[bytes]) -> None:
     with sim.held():
         binary = Binary(device_object({"raw": VECTOR}))

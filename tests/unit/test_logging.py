@@ -41,7 +41,7 @@ def test_the_last_reference_to_a_device() -> None:
     assert "DEBUG aclrtResetDevice: device 0, the last reference" in lines
 
 
-@pytest.mark.simulator("injects a fault")
+@pytest.mark.simulator("faults")
 def test_an_allocation_that_is_tried_again(messages: Any, stream: Stream, lib: Any, ffi: Any) -> None:
     to, source = Buffer(64), PinnedBuffer(64)
     copy_async(to, source, stream)

@@ -333,6 +333,7 @@ def test_a_prefetch_changes_no_byte_and_waits_for_its_turn(location: Device | No
 
 
 @pytest.mark.parametrize("product", ["950", "910C", "310B", "310P", "910"])
+@pytest.mark.simulator("products")
 def test_products_without_managed_memory(product: str, run: Any) -> None:
     script = """
 import ascend_rt as rt

@@ -20,7 +20,9 @@ from ascend_rt.testing import Latch
 PAGE = 2 << 20  # what pools count in
 
 pytestmark = [
-    pytest.mark.simulator("the vendor's pools do not reuse memory yet, and give it back only when they are trimmed"),
+    pytest.mark.simulator(
+        "unspecified", "the vendor's pools do not reuse memory yet, and give it back only when they are trimmed"
+    ),
     pytest.mark.usefixtures("no_device_memory_is_left"),
 ]
 

@@ -292,6 +292,7 @@ def test_leaks_are_found(device: Device) -> None:
     notify.close()
 
 
+@pytest.mark.simulator("faults")
 def test_a_failed_close_may_be_repeated(device: Device) -> None:
     notify = Notify()
     with sim.faults():
@@ -343,7 +344,7 @@ def test_what_is_no_stream_or_notify(notify: Notify, stream: Stream) -> None:
         Notify.reset_all([])
 
 
-@pytest.mark.simulator("only the simulator is scarce on demand")
+@pytest.mark.simulator("faults")
 def test_all_notifies_are_in_use(device: Device) -> None:
     with Notify() as one, sim.faults():
         sim.limit("notifies", 1)
@@ -506,7 +507,7 @@ def counting(child: Any) -> Callable[[str], Any]:
     return lambda script: child(COUNTING + script, ASCEND_RT_SIM_PRODUCT="950")
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_counting(counting: Callable[[str], Any]) -> None:
     script = """
 assert passes(0) and passes(1, condition="<") and passes(0, condition="==")
@@ -545,7 +546,7 @@ told("done")
     assert counting(script) == "done"
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 def test_what_a_counter_refuses(counting: Callable[[str], Any]) -> None:
     script = """
 texts = [
@@ -578,7 +579,7 @@ SHARED = ("910B", "910C", "310P", "910", "950")
 RESET = ("910B", "910C", "950")
 
 
-@pytest.mark.simulator("only the simulator plays other products")
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_products(product: str, child: Any) -> None:
     script = """

@@ -17,7 +17,7 @@ from ascend_rt.errors import AclError
 
 numba = pytest.importorskip("numba")
 
-pytestmark = pytest.mark.simulator("kernels in Python")
+pytestmark = pytest.mark.simulator("kernels")
 
 COUNT = 1000
 # Called in a loop that waits for other threads: numba cannot know what it does to memory, and reads that anew.

@@ -20,6 +20,8 @@ import pytest
 
 from ascend_rt import __version__
 
+pytestmark = pytest.mark.simulator("independent")
+
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 

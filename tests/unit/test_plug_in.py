@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 CONFTEST = """\
 import os
 cards = os.environ.get("ASCEND_RT_SIM_CARDS")  # what the simulator would see if it were used here

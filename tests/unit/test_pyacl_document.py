@@ -15,6 +15,8 @@ import ascend_rt
 from ascend_rt import pyacl
 from ascend_rt._functions import FUNCTIONS
 
+pytestmark = pytest.mark.simulator("independent")
+
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "pyacl.md"
 ROWS = re.findall(r"^\| `(\w+)` \| (.*) \|$", DOCUMENT.read_text(encoding="utf-8").split("## Each function")[1], re.M)
 

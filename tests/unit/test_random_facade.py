@@ -93,6 +93,7 @@ def test_other_refusals(stream: Stream) -> None:
             Generator(seed, stream)
 
 
+@pytest.mark.simulator("products")
 def test_a_product_without_random_numbers(child: Any) -> None:
     script = """
         from ascend_rt import Buffer, Device, Stream

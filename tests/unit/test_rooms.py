@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 SIM = Path(__file__).parents[2] / "backends" / "sim"
 # From the lowest to the highest.
 ROOMS = ["support", "engine", "machine", "memory", "tasks", "observe", "control", "api"]

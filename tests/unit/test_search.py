@@ -24,7 +24,10 @@ PRELOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); " + SHOW
 ARCH = f"{platform.machine()}-linux"
 SONAME = "-Wl,-soname,libascendcl.so"
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
+pytestmark = [
+    pytest.mark.simulator("independent"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -302,7 +302,7 @@ def test_arguments_have_names(event: Event, stream: Stream, other: Stream) -> No
         event.record(on=stream)  # type: ignore[call-arg]
 
 
-@pytest.mark.simulator("the vendor's library follows destroyed handles")
+@pytest.mark.simulator("deadly")
 def test_a_failed_call_raises_its_error(stream: Stream, other: Stream, lib: Any) -> None:
     gone = Event.from_handle(Event().handle)  # the other object is discarded, and the event destroyed
     for name, use in {
@@ -405,7 +405,7 @@ def test_a_copy_uses_the_memory_that_a_pinned_buffer_has_now(stream: Stream) -> 
     assert memory.to_numpy().tobytes() == b"here"
 
 
-@pytest.mark.simulator("only the simulator injects faults")
+@pytest.mark.simulator("faults")
 def test_a_failure_in_whose_place_a_signal_handler_raises_is_told_later(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

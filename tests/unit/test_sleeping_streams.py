@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 from support.programs import BEGINNING
 
+pytestmark = pytest.mark.simulator("kernels")
+
 # No test waits that long: four months.
 LONG = "1 << 49"
 

@@ -10,6 +10,8 @@ import sys
 import pytest
 from support.programs import BEGINNING
 
+pytestmark = pytest.mark.simulator("internals")
+
 # The report is read from standard error, which a pipe replaces; reading it is the latch: only then is the wait ended.
 PRELUDE = """
 import os, sys
@@ -387,21 +389,33 @@ def test_a_deadlock_is_found_beside_threads_of_other_libraries(name: str) -> Non
     assert lines[2] == "  and nothing is left that could end that: a deadlock\n"
 
 
+# A thread that ends as soon as it has sent a signal.
+INTERRUPTED = """
+import signal
+from ascend_rt import _threads
+signal.signal(signal.SIGUSR1, lambda *_: end())
+main = threading.get_ident()
+def interrupt():
+    while sys._current_frames()[main].f_code is not _threads.Waiter.sleep.__code__:
+        pass
+    os.kill(os.getpid(), signal.SIGUSR1)
+"""
+
 THREADS_THAT_MAY_ACT = {
     "a thread of Python that has not called yet": """
 threading.Thread(target=end).start()
 a.synchronize()
 """,
-    "a signal handler in the thread that waits": """
-import signal
-from ascend_rt import _waiting
-signal.signal(signal.SIGUSR1, lambda *_: end())
-main = threading.get_ident()
-def interrupt():
-    while sys._current_frames()[main].f_code is not _waiting.wait.__code__:
-        pass
-    os.kill(os.getpid(), signal.SIGUSR1)
+    "a signal handler in the thread that waits": f"""
+{INTERRUPTED}
 threading.Thread(target=interrupt).start()
+a.synchronize()
+""",
+    # Nothing wakes the main thread, which runs the handler.
+    "a handler for a signal that another thread has received": f"""
+{INTERRUPTED}
+threading.Thread(target=interrupt).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 a.synchronize()
 """,
 }

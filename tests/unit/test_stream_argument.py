@@ -35,7 +35,7 @@ from ascend_rt.enums import CmoType
 from ascend_rt.errors import ClosedError
 from ascend_rt.random import Generator
 
-pytestmark = pytest.mark.simulator("tasks that fail on demand show which stream they are on")
+pytestmark = pytest.mark.simulator("faults", "tasks that fail on demand show which stream they are on")
 
 AIV_ERROR = 507015
 

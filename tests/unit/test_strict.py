@@ -26,7 +26,7 @@ TESTS = Path(__file__).resolve().parents[1]
 PLAYER = TESTS / "conformance" / "calls.py"
 DEADLY = json.loads((TESTS / "data" / "double" / "deadly.json").read_text(encoding="utf-8"))
 
-pytestmark = pytest.mark.simulator("the mode is the simulator's")
+pytestmark = pytest.mark.simulator("internals")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -138,6 +138,12 @@ def test_every_death_is_in_the_log(run: Run, tmp_path: Path) -> None:
         "first.py: aclrtDestroyEvent",
         "second.py: aclrtDestroyEvent",
     ]
+
+
+def test_a_death_among_the_destructors_is_in_the_log(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "deaths"
+    death_of(run("hold(); in_thread(lib.aclrtSynchronizeStream, stream)", ASCEND_RT_SIM_STRICT_LOG=str(log)))
+    assert "aclrtSynchronizeStream: the vendor's library may end the process here" in log.read_text()
 
 
 def test_a_forked_child_has_no_threads_inside(run: Run) -> None:

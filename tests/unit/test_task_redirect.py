@@ -7,6 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.simulator("independent")
+
 TABLE = Path(__file__).parents[2] / "backends" / "sim" / "src" / "api" / "task_redirect.cpp"
 RULE = re.compile(r"\{Function::(\w+), Use::\w+\}")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 BACKENDS = Path(__file__).parents[2] / "backends"
 SOURCES = [
     path

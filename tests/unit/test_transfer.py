@@ -394,6 +394,7 @@ SUPPORTED = {
 
 
 @pytest.mark.parametrize(("product", "expected"), SUPPORTED.items())
+@pytest.mark.simulator("products")
 def test_a_product_does_a_copy_or_refuses_it(product: str, expected: str, run: Any) -> None:
     ended = run("-c", PRODUCT, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_PRODUCT=product)
     assert ended.returncode == 0, ended.stderr

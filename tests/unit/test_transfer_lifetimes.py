@@ -172,7 +172,7 @@ def test_a_closed_stream_takes_no_copies(device: Device) -> None:
                 submit()
 
 
-@pytest.mark.simulator("only the simulator can be out of events on demand")
+@pytest.mark.simulator("faults")
 def test_operands_are_kept_alive_though_no_event_is_left(stream: Stream) -> None:
     with PinnedBuffer(64) as pinned:
         with Latch(stream):

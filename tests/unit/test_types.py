@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.simulator("independent")
+
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 

@@ -23,6 +23,8 @@ from ascend_rt.verify.cases import Call, Group, groups
 from ascend_rt.verify.limits import CASES
 from ascend_rt.verify.report import Played, Report, load, product_of, write_json
 
+pytestmark = pytest.mark.simulator("independent")
+
 Verify = Callable[..., "subprocess.CompletedProcess[str]"]
 BEHIND = b"libbehindit.so"  # as long as libascendcl.so
 FEW = "g02_init,g10_device,g40_event_create_arguments,g50_notify_arguments,fact_1.25,fact_4.6"

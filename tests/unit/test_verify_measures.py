@@ -113,7 +113,7 @@ def test_limits(tmp_path: Path) -> None:
             assert (result["value"], result["ended"]) == (limits.SMOKE.most_objects, "bound")
 
 
-@pytest.mark.simulator("limits of simulated products")
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize(("product", "depth"), [("910B", 1792), ("910C", 1792), ("310B", 2010), ("950", 2014)])
 def test_the_depth_of_a_queue(product: str, depth: int, tmp_path: Path) -> None:
     # The first task counts (hardware_seen.md section 2.1).
@@ -121,7 +121,7 @@ def test_the_depth_of_a_queue(product: str, depth: int, tmp_path: Path) -> None:
     assert (found["value"], found["code"], found["ended"]) == (depth, 0, "blocked")
 
 
-@pytest.mark.simulator("limits of the simulated 910B")
+@pytest.mark.simulator("products")
 def test_creation_until_it_is_refused(tmp_path: Path) -> None:
     done = changed(tmp_path, "limits", "limits.SMOKE = limits.FULL", "--only", "streams", "notifies", "events_ex_sync")
     found = results(done.stdout)
@@ -134,7 +134,7 @@ def test_creation_until_it_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.simulator("simulated products")
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", ["910C", "310B", "310P", "910", "950"])
 def test_other_products(product: str, tmp_path: Path) -> None:
     for program, cases in PROGRAMS.items():
@@ -143,7 +143,7 @@ def test_other_products(product: str, tmp_path: Path) -> None:
         assert errors(found) == {}
 
 
-@pytest.mark.simulator("faults on demand")
+@pytest.mark.simulator("faults")
 @pytest.mark.parametrize(
     ("program", "function", "failing"),
     [
@@ -160,7 +160,7 @@ def test_other_products(product: str, tmp_path: Path) -> None:
         ("limits", "aclrtDestroyNotify", "notifies"),
         pytest.param(
             *("limits", "aclrtGetCurrentContext", "queue_depth"),
-            marks=pytest.mark.simulator("a library in front of it asks for contexts too"),
+            marks=pytest.mark.simulator("internals", "a library in front of it asks for contexts too"),
         ),
     ],
 )
@@ -171,15 +171,15 @@ def test_a_function_that_fails_is_an_error_of_its_case_only(
     assert errors(found) == {failing: {"function": function, "code": 507899}}
 
 
-@pytest.mark.simulator("faults on demand")
+@pytest.mark.simulator("faults")
 def test_the_first_of_several_failures_is_the_error(tmp_path: Path) -> None:
     faults = "call:aclrtStreamWaitEvent:1=507899;call:aclrtDestroyEvent:0=507000"
     found = run(tmp_path, "latencies", "--only", "wait", ASCEND_RT_SIM_FAULTS=faults)
     assert errors(found) == {"wait": {"function": "aclrtStreamWaitEvent", "code": 507899}}
 
 
-@pytest.mark.simulator("faults on demand")
-@pytest.mark.simulator("a library that fails at once is refused")
+@pytest.mark.simulator("faults")
+@pytest.mark.simulator("internals", "a library that fails at once is refused")
 def test_what_a_refusal_is_to_a_limit(tmp_path: Path) -> None:
     faults = "call:aclrtGetDeviceCount:1=507899;call:aclrtCreateNotify:8=207009"
     found = run(tmp_path, "limits", "--only", "devices", "notifies", ASCEND_RT_SIM_FAULTS=faults)
@@ -187,7 +187,7 @@ def test_what_a_refusal_is_to_a_limit(tmp_path: Path) -> None:
     assert (found["notifies"]["value"], found["notifies"]["code"], found["notifies"]["ended"]) == (7, 207009, "refused")
 
 
-@pytest.mark.simulator("faults on demand")
+@pytest.mark.simulator("faults")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_task_that_fails(program: str, tmp_path: Path) -> None:
     # It is the first one of each stream, and the synchronization reports it.
@@ -197,7 +197,7 @@ def test_a_task_that_fails(program: str, tmp_path: Path) -> None:
     assert all(error["code"] == 507015 for error in errors(found).values())
 
 
-@pytest.mark.simulator("faults on demand")
+@pytest.mark.simulator("faults")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_device_that_cannot_be_set(program: str, tmp_path: Path) -> None:
     found = run(tmp_path, program, ASCEND_RT_SIM_FAULTS="call:aclrtSetDevice:0=507033")
@@ -225,7 +225,7 @@ def test_a_function_that_is_missing_is_named(program: str, function: str, failin
     assert errors(results(done.stdout)) == dict.fromkeys(failing, error)
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 @pytest.mark.parametrize(
     ("program", "finished", "hanging"), [("latencies", "empty_call", "query"), ("limits", "devices", "queue_depth")]
 )

@@ -11,7 +11,10 @@ import pytest
 
 ARCH = f"{platform.machine()}-linux"
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
+pytestmark = [
+    pytest.mark.simulator("independent"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from support.kernels import CUBE, VECTOR, compile_kernels, device_object, parame
 from ascend_rt import Binary, Buffer, Device, Stream, fill, sim
 from ascend_rt.errors import AclError, InvalidArgument
 
-pytestmark = pytest.mark.simulator("kernels on the host")
+pytestmark = pytest.mark.simulator("kernels")
 
 
 # --- device objects --------------------------------------------------------------------------------------------------

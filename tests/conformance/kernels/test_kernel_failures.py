@@ -25,7 +25,7 @@ from support.kernels import compile_kernels
 from ascend_rt import Binary, Buffer, Device, Stream, sim
 from ascend_rt.errors import AclError
 
-pytestmark = pytest.mark.simulator("kernels on the host")
+pytestmark = pytest.mark.simulator("kernels")
 
 
 # --- what fails ------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_in_stop_mode_a_kernel_that_fails_stops_the_context(throwing: Path, lib:
         stream.close()
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_arguments_that_were_freed_fail_the_task(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:
     function = function_of(ffi, binary, "count_blocks")
     memory = Buffer(64)

@@ -26,7 +26,7 @@ from support.kernels import VECTOR, device_object
 
 from ascend_rt import Binary, Buffer, Device, Stream, copy, fill, sim
 
-pytestmark = pytest.mark.simulator("kernels on the host")
+pytestmark = pytest.mark.simulator("kernels")
 
 
 Form = Callable[[Any, Any, Any, Any, Sum], int]
@@ -131,7 +131,7 @@ def test_the_number_of_blocks_keeps_16_bits_as_on_the_chip(lib: Any, ffi: Any, b
         assert words(count)[0] == 3
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_placeholders_become_addresses_of_the_copied_data(
     lib: Any, ffi: Any, binary: Binary, stream: Stream, device: Device
 ) -> None:
@@ -248,14 +248,14 @@ def test_workspace_comes_from_the_allocator_of_the_stream(
 # --- life ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_a_launch_outlives_its_binary(path: Path, stream: Stream, operands: Sum) -> None:
     with sim.held(), Binary(path) as binary:
         binary["add_custom"].launch(stream, 4, *operands.buffers, COUNT)
     operands.check(stream)
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_a_registered_function_lives_as_long_as_its_launches(stream: Stream) -> None:
     seen: list[int] = []
     released = threading.Event()
@@ -299,7 +299,7 @@ def test_a_model_runs_a_kernel_again_and_again(lib: Any, ffi: Any, binary: Binar
 # --- symbols of the host ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_a_symbol_stands_for_a_kernel_until_its_binary_is_unloaded(
     lib: Any, ffi: Any, path: Path, stream: Stream, operands: Sum
 ) -> None:

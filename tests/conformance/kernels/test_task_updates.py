@@ -93,7 +93,7 @@ def random(lib: Any, ffi: Any, device: Any) -> Random:
     return Random(lib, ffi)
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_an_updated_random_task_has_another_seed_and_result(
     model: Model, random: Random, stream: Stream, lib: Any, ffi: Any
 ) -> None:
@@ -121,7 +121,7 @@ def test_an_updated_random_task_has_another_seed_and_result(
         assert (words(first), words(second)) == ([0] * COUNT, expected[2])
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 def test_an_update_reads_its_memory_when_its_turn_comes(
     model: Model, random: Random, stream: Stream, lib: Any, ffi: Any
 ) -> None:
@@ -134,7 +134,7 @@ def test_an_update_reads_its_memory_when_its_turn_comes(
     assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == DRIVER
 
 
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_refused_updates_of_random_tasks(
     model: Model, random: Random, stream: Stream, graph: Graph, lib: Any, ffi: Any
 ) -> None:
@@ -165,6 +165,7 @@ def test_refused_updates_of_random_tasks(
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.simulator("products")
 def test_products_with_updates_of_random_tasks(product: str, calls: Callable[..., list[Any]]) -> None:
     rows: list[list[Any]] = [
         ["aclrtSetDevice", 0],
@@ -215,7 +216,7 @@ def updated(lib: Any, ffi: Any, model: Model) -> Iterator[Updated]:
         yield Updated(lib, ffi, model, binary)
 
 
-@pytest.mark.simulator("kernels on the host")
+@pytest.mark.simulator("kernels")
 def test_an_updated_kernel_is_another_function_with_other_blocks(updated: Updated, model: Model) -> None:
     ran: list[tuple[str, int]] = []
     with (
@@ -236,7 +237,7 @@ def test_an_updated_kernel_is_another_function_with_other_blocks(updated: Update
             assert sorted(ran[1:]) == [(f"add_{entry}", index) for index in range(blocks)]
 
 
-@pytest.mark.simulator("kernels on the host")
+@pytest.mark.simulator("kernels")
 @pytest.mark.parametrize("entry", [5, 9])  # there is no such function, or nothing to run in its place
 def test_an_update_to_what_cannot_run_fails_when_it_runs(
     entry: int, updated: Updated, model: Model, lib: Any, ffi: Any
@@ -249,7 +250,7 @@ def test_an_update_to_what_cannot_run_fails_when_it_runs(
         assert model.execute() == DRIVER
 
 
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_refused_updates_of_kernels(updated: Updated, model: Model, stream: Stream, ffi: Any) -> None:
     bound, second, plain = *model.streams, raw(ffi, stream)
     assert updated.update(ffi.NULL, second) == RT_PARAM

@@ -14,7 +14,7 @@ from support.kernels import VECTOR, device_object
 
 from ascend_rt import Binary, Stream, sim
 
-pytestmark = pytest.mark.simulator("kernels on the host")
+pytestmark = pytest.mark.simulator("kernels")
 
 TIMEOUT, TIMEOUT_US = 7, 8
 AICORE_TIMEOUT = 507014

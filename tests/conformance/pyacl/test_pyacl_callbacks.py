@@ -143,7 +143,7 @@ def test_callbacks_that_an_abort_drops_are_given_back(run: Run, end: str) -> Non
     """)
 
 
-@pytest.mark.simulator("the vendor's library follows garbage")
+@pytest.mark.simulator("deadly")
 def test_references_of_arguments_and_results_do_not_leak(run: Run) -> None:
     run("""
         import contextlib
@@ -169,7 +169,7 @@ def test_references_of_arguments_and_results_do_not_leak(run: Run) -> None:
 # --- failed tasks ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simulator("a real device would have to fail")
+@pytest.mark.simulator("faults")
 def test_a_second_failure_after_an_exception_calls_the_function_again(run: Run) -> None:
     output = run("""
         seen = []
@@ -190,7 +190,7 @@ def test_a_second_failure_after_an_exception_calls_the_function_again(run: Run) 
     assert output.count("this one") == 2
 
 
-@pytest.mark.simulator("holds tasks back")
+@pytest.mark.simulator("held tasks")
 @pytest.mark.parametrize(
     "wait",
     [
@@ -216,7 +216,7 @@ def test_an_exception_callback_that_is_due_inside_a_call_does_not_deadlock(run: 
     """)
 
 
-@pytest.mark.simulator("a real device would have to fail")
+@pytest.mark.simulator("faults")
 def test_the_exception_callback_lives_as_long_as_it_is_set(run: Run) -> None:
     run("""
         class Function:
@@ -263,7 +263,7 @@ def run_operator(stream, size):
 """
 
 
-@pytest.mark.simulator("only the simulator runs an operator on demand")
+@pytest.mark.simulator("kernels")
 def test_each_descriptor_has_its_own_functions(run: Run) -> None:
     run(
         ALLOCATOR
@@ -280,7 +280,7 @@ def test_each_descriptor_has_its_own_functions(run: Run) -> None:
     )
 
 
-@pytest.mark.simulator("only the simulator runs an operator on demand")
+@pytest.mark.simulator("kernels")
 def test_an_allocator_is_told_sizes_beyond_32_bits_and_may_have_nothing(run: Run) -> None:
     run(
         ALLOCATOR
@@ -294,7 +294,7 @@ def test_an_allocator_is_told_sizes_beyond_32_bits_and_may_have_nothing(run: Run
     )
 
 
-@pytest.mark.simulator("only the simulator runs an operator on demand")
+@pytest.mark.simulator("kernels")
 def test_an_allocator_that_raises_fails_the_operator_and_reports_the_exception(run: Run) -> None:
     output = run(
         ALLOCATOR
@@ -309,7 +309,7 @@ def test_an_allocator_that_raises_fails_the_operator_and_reports_the_exception(r
     assert "ValueError: there is none" in output
 
 
-@pytest.mark.simulator("only the simulator runs an operator on demand")
+@pytest.mark.simulator("kernels")
 def test_the_functions_of_an_allocator_are_given_back(run: Run) -> None:
     run(
         ALLOCATOR
@@ -379,7 +379,7 @@ def test_a_thread_cannot_stop_itself(run: Run) -> None:
         "ok(rt.set_exception_info_callback(print)); fail_next(); submit()",
     ],
 )
-@pytest.mark.simulator("what is left behind may need a real device to be reset")
+@pytest.mark.simulator("unspecified", "what is left behind may need a real device to be reset")
 def test_a_program_that_leaves_something_behind_ends(run: Run, left: str) -> None:
     assert "must not run" not in run(left)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.simulator("the vendor's runtime does not promise it")
+pytestmark = pytest.mark.simulator("unspecified", "the vendor's runtime does not promise it")
 
 PROGRAM = """
 import atexit, os, random, sys, threading

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.simulator("the vendor's runtime takes handles for what they claim to be")
+pytestmark = pytest.mark.simulator("unspecified", "the vendor's runtime takes handles for what they claim to be")
 
 SIGNATURES = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "pyacl" / "signatures.json").read_text(encoding="utf-8")

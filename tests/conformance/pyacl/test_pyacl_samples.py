@@ -53,7 +53,7 @@ def test_every_sample_is_run() -> None:
     assert {path.name for path in SAMPLES.glob("*.py")} == {"common.py", *(sample.split()[0] for sample in SHOWN)}
 
 
-@pytest.mark.simulator("faults are the simulator's")
+@pytest.mark.simulator("faults")
 def test_a_sample_is_told_of_a_failed_task(backend: str) -> None:
     done = launch("synchronization.py", backend, ASCEND_RT_SIM_FAULTS="task:*:2=507015")
     told = r"task \d+ of stream \d+ on device 0 failed with 507015, submitted by thread \d+\n"
@@ -62,7 +62,7 @@ def test_a_sample_is_told_of_a_failed_task(backend: str) -> None:
     assert "failed with 507015" in done.stderr.strip().splitlines()[-1]
 
 
-@pytest.mark.simulator("faults are the simulator's")
+@pytest.mark.simulator("faults")
 @pytest.mark.parametrize("sample", sorted(SHOWN))
 def test_a_sample_ends_with_an_error_wherever_a_call_fails(sample: str, backend: str) -> None:
     for function in ("aclrtMallocHost", "aclrtCreateStream", "aclrtSynchronizeStream", "aclrtResetDevice"):

@@ -41,7 +41,7 @@ def agree(recorded: dict[str, Any], seen: dict[str, Any]) -> bool:
     return recorded == seen if was_simulated else form(recorded) == form(seen)
 
 
-@pytest.mark.simulator("the values were recorded on the simulator")
+@pytest.mark.simulator("internals", "the values were recorded on the simulator")
 @pytest.mark.parametrize("prefix", ["args:", "topic:", "exit:"])
 def test_the_answers_are_those_of_the_vendors_extension(
     prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

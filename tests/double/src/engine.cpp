@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "control.h"
+#include "settings.h"
+
 namespace unforgiving {
 namespace {
 
@@ -34,7 +37,9 @@ class Variable {
 
 // The simulator reads its settings once, at the first call. It is to be strict, and of the double's release.
 void settle(const Engine &opened) {
+    const HiddenVariables hidden;
     const Variable strict("ASCEND_RT_SIM_STRICT", "1");
+    const Variable log("ASCEND_RT_SIM_STRICT_LOG", settings().log.c_str());
     const Variable release("ASCEND_RT_SIM_CANN_VERSION", RELEASE);
     aclsimInfo info;
     opened.aclsimGetInfo(&info);

@@ -46,9 +46,12 @@ std::chrono::milliseconds read_delay(const char *name) {
 
 }  // namespace
 
+// Never destroyed: calls are made while the process ends.
 const Settings &settings() {
-    static const Settings read{read_failing("ASCEND_RT_DOUBLE_FAIL"), read_delay("ASCEND_RT_DOUBLE_EXCEPTION_DELAY")};
-    return read;
+    static const Settings *const read =
+        new Settings{read_failing("ASCEND_RT_DOUBLE_FAIL"), read_delay("ASCEND_RT_DOUBLE_EXCEPTION_DELAY"),
+                     variable("ASCEND_RT_DOUBLE_LOG")};
+    return *read;
 }
 
 }  // namespace unforgiving

@@ -20,6 +20,8 @@ struct Settings {
     std::vector<Failing> failing;
     // ASCEND_RT_DOUBLE_EXCEPTION_DELAY, in milliseconds: how long after a failure the program hears of it.
     std::chrono::milliseconds exception_delay{0};
+    // ASCEND_RT_DOUBLE_LOG: file to which each process that ends adds a line.
+    std::string log;
 };
 
 const Settings &settings();

@@ -120,18 +120,20 @@ void require_captured(const Graph &graph) REQUIRES(engine_lock) {
 }  // namespace
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
-    return entry(Function::aclmdlRICaptureBegin, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclmdlRICaptureBegin, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         require_supported();
+        await_stream_list(sim.machine, lock);  // a capture has streams of its own
         begin(sim, stream, mode, nullptr);
     });
 }
 
 aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI, aclmdlRICaptureMode mode) {
-    return entry(Function::aclmdlRICaptureToModelRIBegin, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclmdlRICaptureToModelRIBegin, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         require(modelRI, "modelRI");
         require_supported();
+        await_stream_list(sim.machine, lock);
         require_named_stream(sim, stream);
         Graph *const graph = require_model(sim, modelRI).as_graph();
         if (graph == nullptr || !graph->is_sub_graph) {

@@ -1,5 +1,6 @@
 // Devices: set, reset, synchronize, abort (device_context_init_errors.md section 5, events_streams_sync.md sections 4
 // and 11).
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -65,6 +66,41 @@ void set_device(Simulator &sim, Lock &lock, Device &device) REQUIRES(engine_lock
     }
 }
 
+void require_timeout(std::int32_t timeout_ms) {
+    if (timeout_ms == 0 || timeout_ms < -1) {
+        fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout_ms);
+    }
+}
+
+// Returns the limit of a synchronization without a time limit; none on most products.
+std::optional<OperatorLimit> operator_limit(Simulator &sim) REQUIRES(engine_lock) {
+    std::optional<OperatorLimit> limit;
+    if (config().product->has(kDeviceSyncTakesOperatorLimit)) {
+        limit.emplace(sim.core, require_context(sim).device, std::chrono::microseconds(execution_limit_us(sim)));
+    }
+    return limit;
+}
+
+// Ends a wait when the program no longer needs its result, or another check does.
+class UntilLeft final : public WaitCheck {
+  public:
+    UntilLeft(Clock &clock, const std::int32_t *is_left, WaitCheck *other)
+        : clock_(clock), is_left_(is_left), other_(other) {}
+    Time look(Lock &lock) override REQUIRES(engine_lock) {
+        constexpr std::chrono::milliseconds kInterval{20};
+        if (is_left_ != nullptr && __atomic_load_n(is_left_, __ATOMIC_RELAXED) != 0) {
+            fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the program has left this wait");
+        }
+        const Time next = is_left_ == nullptr ? kNever : clock_.now() + kInterval;
+        return other_ == nullptr ? next : std::min(next, other_->look(lock));
+    }
+
+  private:
+    Clock &clock_;
+    const std::int32_t *const is_left_;
+    WaitCheck *const other_;
+};
+
 // Makes submissions and synchronizations on the device fail while the object lives. Construction and destruction
 // require the engine lock.
 class Aborting {
@@ -122,20 +158,29 @@ aclError aclrtSetTsDevice(aclrtTsId tsId) {
 
 aclError aclrtSynchronizeDevice() {
     return entry(Function::aclrtSynchronizeDevice, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        std::optional<OperatorLimit> limit;
-        if (config().product->has(kDeviceSyncTakesOperatorLimit)) {
-            limit.emplace(sim.core, require_context(sim).device, std::chrono::microseconds(execution_limit_us(sim)));
-        }
+        std::optional<OperatorLimit> limit = operator_limit(sim);
         synchronize_device(sim.machine, lock, kNever, limit ? &*limit : nullptr);
     });
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
     return entry(Function::aclrtSynchronizeDeviceWithTimeout, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        if (timeout == 0 || timeout < -1) {
-            fail_unremembered(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive", timeout);
-        }
+        require_timeout(timeout);
         synchronize_device(sim.machine, lock, deadline_of(sim, timeout));
+    });
+}
+
+aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft) {
+    const bool is_limited = timeout != -1;
+    const Function function =
+        is_limited ? Function::aclrtSynchronizeDeviceWithTimeout : Function::aclrtSynchronizeDevice;
+    return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
+        require_timeout(timeout);
+        std::optional<OperatorLimit> limit = is_limited ? std::nullopt : operator_limit(sim);
+        const Time deadline = deadline_of(sim, timeout);
+        UntilLeft until_left(sim.clock, isLeft, limit ? &*limit : nullptr);
+        await_stream_list(sim.machine, lock, isLeft != nullptr ? &until_left : nullptr);
+        synchronize_device(sim.machine, lock, deadline, &until_left, OtherThreads::GoOn);
     });
 }
 

@@ -111,10 +111,10 @@ void set_params(Simulator &sim, Lock &lock, Graph &graph, ModelTask &task, const
     if (params.type != ACL_MODEL_RI_TASK_KERNEL && has_info) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "operator information belongs to kernels");
     }
-    auto replacement = make_replacement(sim, lock, task, params);
     const auto *info = static_cast<const unsigned char *>(params.opInfoPtr);
-    task.op_info.assign(info, info == nullptr ? info : info + params.opInfoSize);
-    graph.change(task, std::move(replacement));
+    std::vector<unsigned char> op_info(info, info == nullptr ? info : info + params.opInfoSize);
+    graph.change(task, make_replacement(sim, lock, task, params));
+    task.op_info = std::move(op_info);
 }
 
 }  // namespace

@@ -78,8 +78,9 @@ aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
 }
 
 aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
-    return entry(Function::aclmdlRIBindStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclmdlRIBindStream, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
+        await_stream_list(sim.machine, lock);
         Model &model = require_model(sim, modelRI);
         require_stream_handle(sim, stream);
         if (flag != kHead && flag != kActivated) {
@@ -128,8 +129,9 @@ aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {
 }
 
 aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
-    return entry(Function::aclmdlRIUnbindStream, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return entry(Function::aclmdlRIUnbindStream, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
+        await_stream_list(sim.machine, lock);
         Model &model = require_built(require_model(sim, modelRI));
         ContextStream &bound = require_own_stream(sim, stream);
         require_own(sim, model);
@@ -178,6 +180,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
     return entry(Function::aclmdlRIDestroy, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(modelRI, "modelRI");
+        await_stream_list(sim.machine, lock);
         require_not_capturing(require_root(require_model(sim, modelRI)));
         const Ref<Model> model(require_own_model(sim, modelRI));
         if (waits_for_execution(*model)) {

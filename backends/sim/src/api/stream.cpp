@@ -35,6 +35,7 @@ aclError create(Function function, aclrtStream *stream, std::uint32_t priority, 
         }
         const auto level = std::clamp(static_cast<std::int32_t>(priority), 0, static_cast<int>(kPriorities) - 1);
         require_creatable(flags);
+        await_stream_list(sim.machine, lock);
         Context &context = require_context(sim);
         *stream = create_stream(sim.machine, context, flags, static_cast<std::uint32_t>(level))->handle();
         tell_stream_state(sim.machine.state_callbacks, lock, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
@@ -44,6 +45,7 @@ aclError create(Function function, aclrtStream *stream, std::uint32_t priority, 
 aclError destroy(Function function, aclrtStream stream, bool force) {
     return entry(function, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
+        await_stream_list(sim.machine, lock);
         ContextStream &found = require_own_stream(sim, stream);
         if (&found == context_of(found).default_stream.get()) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "the default stream is destroyed with its context only");

@@ -28,6 +28,11 @@ std::string name_of(const Stream &stream, std::uint64_t sequence) {
 std::string heading(const HostWait &wait) { return "ascend_rt simulator: " + std::string(wait.function()); }
 
 std::string awaited_by(const HostWait &wait) REQUIRES(engine_lock) {
+    if (wait.blocker() != nullptr) {
+        const HostWait *ahead = wait.wait_of_blocker();
+        return std::string(wait.blocker()->function) + " of another thread" +
+               (ahead == nullptr ? "" : ", which waits for " + awaited_by(*ahead));
+    }
     const Cause &cause = wait.cause();
     if (cause.stream == nullptr) {
         return wait.awaited();
@@ -237,6 +242,9 @@ class Mobility {
             case Outside::Anybody:
                 asks_for_host_ = true;
                 return host_can_act_;
+            case Outside::Caller:  // it may fall asleep unnoticed
+                asks_for_host_ = true;
+                return true;
             default:
                 return true;
         }

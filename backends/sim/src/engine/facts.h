@@ -27,6 +27,7 @@ enum class Outside : std::uint8_t {
     OtherProcess,  // a process that shares an event or a notify
     Anybody,       // any task, or a thread of the program
     Clock,         // the passing of time
+    Caller,        // a thread inside a call, which is not asleep now
 };
 
 // Reason why a blocked task or a host thread waits: a task of a stream, or an outside source.

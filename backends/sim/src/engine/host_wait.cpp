@@ -36,21 +36,26 @@ Time InterruptPoll::look(Lock &lock) {
 }
 
 HostWait::HostWait(Core &core, const Stream &stream, std::uint64_t sequence, Time deadline, WaitCheck *check)
-    : HostWait(core, Cause{&stream, sequence}, nullptr, deadline, check) {}
+    : HostWait(core, Cause{&stream, sequence}, nullptr, nullptr, deadline, check) {}
 
 HostWait::HostWait(Core &core, Outside outside, const char *awaited, Time deadline, WaitCheck *check)
-    : HostWait(core, Cause{nullptr, 0, outside}, awaited, deadline, check) {}
+    : HostWait(core, Cause{nullptr, 0, outside}, awaited, nullptr, deadline, check) {}
 
-HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, WaitCheck *check)
+HostWait::HostWait(Core &core, const BlockingCall &call, WaitCheck *check)
+    : HostWait(core, Cause{nullptr, 0, Outside::Caller}, nullptr, &call, kNever, check) {}
+
+HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, const BlockingCall *blocker, Time deadline,
+                   WaitCheck *check)
     : core_(core),
       cause_(cause),
       awaited_(awaited),
+      blocker_(blocker),
       function_(current_function()),
       deadline_(deadline),
       is_of_own_thread_(core.is_own_thread()),
       check_(check),
       check_at_(check == nullptr ? kNever : core.clock().now()),
-      explain_at_(has_deadline() || config().stall.count() == 0 ? kNever : core.clock().now() + config().stall),
+      explain_at_(deadline != kNever || config().stall.count() == 0 ? kNever : core.clock().now() + config().stall),
       look_at_(explain_at_ == kNever ? kNever : core.clock().now() + kFirstLook),
       look_interval_(kFirstLook) {
     thread_number();  // enrols the thread
@@ -58,6 +63,23 @@ HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, Time dea
 }
 
 HostWait::~HostWait() { core_.end_wait(*this); }
+
+// A wait behind a further call is left out, so that calls cannot be followed in a circle.
+const HostWait *HostWait::wait_of_blocker() const {
+    if (blocker_ == nullptr) {
+        return nullptr;
+    }
+    const auto &waits = core_.host_waits();
+    const auto found = std::find_if(waits.rbegin(), waits.rend(), [this](const HostWait *wait) {
+        return wait->thread() == blocker_->thread && wait->blocker() == nullptr;
+    });
+    return found == waits.rend() ? nullptr : *found;
+}
+
+const HostWait &HostWait::decisive() const {
+    const HostWait *const wait = wait_of_blocker();
+    return wait != nullptr && wait->is_asleep() ? *wait : *this;
+}
 
 bool HostWait::sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) {
     if (core_.has_deferred() && core_.deferred().move_streams(lock)) {

@@ -43,6 +43,14 @@ class InterruptPoll final : public WaitCheck {
     const std::string awaited_;
 };
 
+// Call of the API that keeps other threads waiting until it returns.
+struct BlockingCall {
+    const char *function = nullptr;
+    std::thread::id thread{};  // no thread: the call has returned
+
+    bool blocks_caller() const { return thread != std::thread::id() && thread != std::this_thread::get_id(); }
+};
+
 // Scope of a wait, on the stack of the waiting thread. Construction and destruction require the engine lock.
 class HostWait {
   public:
@@ -52,6 +60,8 @@ class HostWait {
         REQUIRES(engine_lock);
     HostWait(Core &core, Outside outside, const char *awaited, Time deadline, WaitCheck *check = nullptr)
         REQUIRES(engine_lock);
+    // Waits for the return of a call of another thread.
+    HostWait(Core &core, const BlockingCall &call, WaitCheck *check) REQUIRES(engine_lock);
     ~HostWait() REQUIRES(engine_lock);
     HostWait(const HostWait &) = delete;
     HostWait &operator=(const HostWait &) = delete;
@@ -63,19 +73,24 @@ class HostWait {
     // reader blocks no other thread. Called by the waiting thread itself.
     void explain(const std::string &text) REQUIRES(engine_lock);
 
-    const Cause &cause() const { return cause_; }
-    const char *awaited() const { return awaited_; }  // nullptr: a task
+    // Behind another call, the cause and the deadline are those of the present wait of that call.
+    const Cause &cause() const REQUIRES(engine_lock) { return decisive().cause_; }
+    bool has_deadline() const REQUIRES(engine_lock) { return decisive().deadline_ != kNever; }
+    const char *awaited() const { return awaited_; }          // nullptr: a task, or the return of a call
+    const BlockingCall *blocker() const { return blocker_; }  // nullptr: no call
+    // Returns the present wait of the blocking call, which need not be asleep; nullptr if it does not wait.
+    const HostWait *wait_of_blocker() const REQUIRES(engine_lock);
     const char *function() const { return function_; }
     std::thread::id thread() const { return thread_; }
     std::uint64_t thread_identifier() const { return thread_identifier_; }
-    bool has_deadline() const { return deadline_ != kNever; }
     bool is_explained() const { return explain_at_ == kNever; }
     bool is_asleep() const { return is_asleep_; }                // otherwise the thread helps or runs a callback
     bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
 
   private:
-    HostWait(Core &core, const Cause &cause, const char *awaited, Time deadline, WaitCheck *check)
-        REQUIRES(engine_lock);
+    HostWait(Core &core, const Cause &cause, const char *awaited, const BlockingCall *blocker, Time deadline,
+             WaitCheck *check) REQUIRES(engine_lock);
+    const HostWait &decisive() const REQUIRES(engine_lock);
     bool look_and_sleep(Lock &lock, std::condition_variable_any &changed, Time look_again) REQUIRES(engine_lock);
     bool look(Lock &lock) REQUIRES(engine_lock);
     void check_before_look(Time now);
@@ -84,6 +99,7 @@ class HostWait {
     Core &core_;
     const Cause cause_;
     const char *const awaited_;
+    const BlockingCall *const blocker_;
     const char *const function_;  // call that waits
     const std::thread::id thread_ = std::this_thread::get_id();
     const std::uint64_t thread_identifier_ = aclsim::thread_identifier();

@@ -142,12 +142,10 @@ void Reports::subscribe(std::uint64_t thread, ContextStream &stream) {
     if (found == threads_.end() && threads_.size() == kReportThreads) {
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "%zu threads are subscribed already", kReportThreads);
     }
-    auto &entry = found == threads_.end() ? threads_[thread] : found->second;
-    if (!entry) {
-        entry = std::make_shared<ReportThread>();
-        entry->device = &device_of(stream);
-    }
-    ++entry->streams;
+    const auto entry =
+        found != threads_.end() ? found : threads_.emplace(thread, std::make_shared<ReportThread>()).first;
+    entry->second->device = &device_of(stream);
+    ++entry->second->streams;
     stream.callback_owner = ContextStream::CallbackOwner::User;
     stream.callback_thread = thread;
 }
@@ -234,9 +232,6 @@ void Reports::run(Lock &lock, const Callback &callback) {
 void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, aclrtHostFunc function, void *argument) {
     machine.core.admit(lock, stream);
     Context &context = context_of(stream);
-    if (stream.callback_owner == ContextStream::CallbackOwner::None) {
-        stream.callback_owner = ContextStream::CallbackOwner::Runtime;
-    }
     if (!context.host_functions) {
         context.host_functions = machine.core.create_executor(Core::shard_of(stream), 1, /*can_be_helped=*/false);
     }
@@ -245,6 +240,9 @@ void launch_host_function(Machine &machine, Lock &lock, ContextStream &stream, a
     }
     machine.core.note_unknown_accesses();
     machine.core.submit(stream, HostFunctionTask(*context.host_functions, function, argument));
+    if (stream.callback_owner == ContextStream::CallbackOwner::None) {
+        stream.callback_owner = ContextStream::CallbackOwner::Runtime;
+    }
 }
 
 }  // namespace aclsim

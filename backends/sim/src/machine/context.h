@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/host_wait.h"
 #include "engine/stream.h"
 #include "machine/device.h"
 #include "support/error.h"
@@ -84,7 +86,10 @@ class Context final : public StreamGroup {
     Device &device;
     const bool is_primary;
     Ref<ContextStream> default_stream GUARDED_BY(engine_lock);
-    std::vector<Ref<ContextStream>> streams GUARDED_BY(engine_lock);   // including the default stream
+    std::vector<Ref<ContextStream>> streams GUARDED_BY(engine_lock);  // including the default stream
+    // Synchronization of the device that holds the lock of this list; see await_stream_list().
+    BlockingCall synchronization GUARDED_BY(engine_lock);
+    std::condition_variable_any synchronized;                          // it has returned
     std::shared_ptr<Executor> host_functions GUARDED_BY(engine_lock);  // one thread, created at the first host function
     std::array<std::optional<std::int64_t>, 3> options GUARDED_BY(engine_lock);  // aclrtCtxSetSysParamOpt
     void *overflow_address GUARDED_BY(engine_lock) = nullptr;  // aclrtCtxGetFloatOverflowAddr, on first use

@@ -233,6 +233,8 @@ void Initialization::initialize(const char *path) {
     }
     const bool is_given = path != nullptr && *path != '\0';
     const std::string text = is_given ? read_configuration(path) : std::string();
+    std::string first_text = text;
+    std::string first_path = is_given ? path : "";
     text_ = text;
     require_first_configuration(path);
     const Change change(*this);
@@ -245,8 +247,8 @@ void Initialization::initialize(const char *path) {
     references_ = 1;
     is_finalized_ = false;
     if (!first_text_) {
-        first_text_ = text;
-        first_path_ = is_given ? path : "";
+        first_text_ = std::move(first_text);
+        first_path_ = std::move(first_path);
     }
 }
 

@@ -117,6 +117,25 @@ void wait_for_stream(Machine &machine, Lock &lock, const Ref<ContextStream> &str
     }
 }
 
+// Lock of the list of a context's streams, held by the current call.
+class StreamListLock {
+  public:
+    explicit StreamListLock(Context &context) REQUIRES(engine_lock)
+        : context_(context), outer_(context.synchronization) {
+        context.synchronization = {current_function(), std::this_thread::get_id()};
+    }
+    ~StreamListLock() REQUIRES(engine_lock) {
+        context_.synchronization = outer_;
+        context_.synchronized.notify_all();
+    }
+    StreamListLock(const StreamListLock &) = delete;
+    StreamListLock &operator=(const StreamListLock &) = delete;
+
+  private:
+    Context &context_;
+    const BlockingCall outer_;  // of the same thread, whose callback makes the call
+};
+
 // Destroys all streams of a context that the program has lost. A state callback that fails keeps its stream alive: the
 // second attempt skips the callback.
 void destroy_streams(Machine &machine, Lock &lock, Context &context, bool force) REQUIRES(engine_lock) {
@@ -209,7 +228,23 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
                [&]() REQUIRES(engine_lock) { close_context(machine, *context); });
 }
 
-void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check) {
+void await_stream_list(Machine &machine, Lock &lock, WaitCheck *check) {
+    for (;;) {
+        Context *const context = machine.core.registry().find<Context>(thread_context().current());
+        if (context == nullptr || !context->synchronization.blocks_caller()) {
+            return;
+        }
+        const Ref<Context> keep(*context);  // other threads may destroy it during the wait
+        InterruptPoll poll(machine.core, ACL_ERROR_RT_WAIT_TIMEOUT, "another thread, which synchronizes the device");
+        HostWait wait(machine.core, context->synchronization, check != nullptr ? check : &poll);
+        while (context->synchronization.blocks_caller()) {
+            wait.sleep(lock, context->synchronized);
+        }
+    }
+}
+
+void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check, OtherThreads others) {
+    await_stream_list(machine, lock);
     Context &context = require_context(machine);
     require_healthy(context);
     if (machine.capture_modes.captures_in(context)) {
@@ -226,8 +261,14 @@ void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *
             unsettled.push_back(stream);
         }
     }
-    for (const auto &stream : unsettled) {
-        wait_for_stream(machine, lock, stream, deadline, check);
+    if (!unsettled.empty()) {
+        std::optional<StreamListLock> list_lock;
+        if (others == OtherThreads::Wait) {
+            list_lock.emplace(context);
+        }
+        for (const auto &stream : unsettled) {
+            wait_for_stream(machine, lock, stream, deadline, check);
+        }
     }
     note_synchronized(machine, context.device);
     // Clear failures only after all waits have succeeded: a failure cleared before a time-out would never be reported.

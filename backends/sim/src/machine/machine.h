@@ -66,9 +66,16 @@ inline ThreadContext &thread_context() { return t_context; }
 Ref<Context> create_context(Machine &machine, Device &device, bool primary) REQUIRES(engine_lock);
 // Waits for the tasks of the streams, or drops them, and then removes everything in the context.
 void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool force) REQUIRES(engine_lock);
+// Waits while another thread synchronizes the calling thread's context, because the runtime keeps the list of the
+// context's streams locked during that call. Called before the list is used or changed, and before everything that may
+// not change during the wait. Fails if the check fails; without one, if the program interrupts the wait.
+void await_stream_list(Machine &machine, Lock &lock, WaitCheck *check = nullptr) REQUIRES(engine_lock);
+// What the calls of other threads that need the list do during a synchronization.
+enum class OtherThreads : std::uint8_t { Wait, GoOn };
 // aclrtSynchronizeDevice: waits for the streams of the calling thread's context. Fails if a task failed, an abort ended
 // the wait, the deadline has passed, or the check fails.
-void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check = nullptr) REQUIRES(engine_lock);
+void synchronize_device(Machine &machine, Lock &lock, Time deadline, WaitCheck *check = nullptr,
+                        OtherThreads others = OtherThreads::Wait) REQUIRES(engine_lock);
 // aclrtDeviceTaskAbort: drops all tasks of the device and clears the failures of its contexts. Fails if a task does not
 // end in time.
 void abort_device(Machine &machine, Lock &lock, Device &device, Time deadline) REQUIRES(engine_lock);

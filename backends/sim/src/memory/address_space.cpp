@@ -260,10 +260,11 @@ bool AddressSpace::take(std::uintptr_t begin, std::uintptr_t end) {
         }
         const auto next = taken_.lower_bound(begin);
         const std::uintptr_t stop = next == taken_.end() ? end : std::min(end, next->first);
+        const auto taken = taken_.emplace(begin, stop).first;
         if (reserve_addresses(stop - begin, reinterpret_cast<void *>(begin)) == nullptr) {
+            taken_.erase(taken);
             return false;
         }
-        taken_.emplace(begin, stop);
         begin = stop;
     }
     return true;
@@ -289,8 +290,8 @@ void AddressSpace::unreserve(void *address) {
 }
 
 void AddressSpace::clear_range(std::uintptr_t address, std::function<void()> then) {
-    const std::uint64_t size = clearing_[address] = ranges_.at(address).size;
-    ranges_.erase(address);
+    const std::uint64_t size = ranges_.at(address).size;
+    clearing_.insert(ranges_.extract(address));
     discard_then([=] { clear_addresses(reinterpret_cast<void *>(address), size); },
                  [this, address, then = std::move(then)]() REQUIRES(engine_lock) {
                      clearing_.erase(address);
@@ -319,7 +320,7 @@ bool AddressSpace::overlaps_range(const void *address, std::uint64_t size) const
     const std::uintptr_t begin = as_integer(address);
     const auto next = ranges_.lower_bound(begin);
     const auto is_in_the_way = [&](const auto &cleared) {
-        return cleared.first < begin + size && begin < cleared.first + cleared.second;
+        return cleared.first < begin + size && begin < cleared.first + cleared.second.size;
     };
     return find_range(address) != nullptr || (next != ranges_.end() && next->first < begin + size) ||
            std::any_of(clearing_.begin(), clearing_.end(), is_in_the_way);

@@ -128,7 +128,7 @@ class AddressSpace {
     std::vector<Heap> heaps_;
     std::vector<std::shared_ptr<PageFile>> files_;  // one for each device
     std::map<std::uintptr_t, Range> ranges_ GUARDED_BY(engine_lock);
-    std::map<std::uintptr_t, std::uint64_t> clearing_ GUARDED_BY(engine_lock);  // begin -> size
+    std::map<std::uintptr_t, Range> clearing_ GUARDED_BY(engine_lock);  // until their addresses are clear
     Addresses virtual_range_ GUARDED_BY(engine_lock);
     std::unique_ptr<Heap> virtual_ GUARDED_BY(engine_lock);
     // Addresses that users chose, begin -> end: those reserved now, and all that the host ever granted. The latter stay

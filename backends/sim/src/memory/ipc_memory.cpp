@@ -4,6 +4,7 @@
 
 #include "memory/memory.h"
 #include "support/error.h"
+#include "support/text.h"
 
 namespace aclsim {
 namespace {
@@ -67,38 +68,41 @@ void *IpcMemory::import(const std::string &key, Device &importer, bool enables_a
         fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR,
              "the memory is of device %u; import it with ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS", owner);
     }
-    const std::uint64_t size = round_up(pages->size, kSmallPage);
-    void *address = memory_.space().reserve(round_up(size, kHugePage), kHugePage);
-    if (address == nullptr) {
-        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "there are no addresses left");
+    std::set<std::uint32_t> peers;
+    if (enables_access && owner != importer.physical_id) {
+        peers.insert(owner);
     }
-    Range range{reinterpret_cast<std::uintptr_t>(address), size, pages->location, pages->page, true};
-    range.importer = importer.user_id;
-    range.exported_as = pages->exported_as;
-    memory_.space().add_range(range);
-    const Import import{address, owner};
+    const auto import = imports_.emplace(key, Import{nullptr, owner});
+    void *&address = import->second.address;
+    const std::uint64_t size = round_up(pages->size, kSmallPage);
     try {
+        address = memory_.space().reserve(round_up(size, kHugePage), kHugePage);
+        if (address == nullptr) {
+            fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "there are no addresses left");
+        }
+        Range range{as_integer(address), size, pages->location, pages->page, true};
+        range.importer = importer.user_id;
+        range.exported_as = pages->exported_as;
+        memory_.space().add_range(range);
         pages->file->map(address, pages->offset, size);
     } catch (...) {
-        unmap(import);
+        if (address != nullptr) {
+            memory_.space().forget_range(as_integer(address));
+            memory_.space().unreserve(address);
+        }
+        imports_.erase(import);
         throw;
     }
-    imports_[key].push_back(import);
+    importer.accessible_peers.merge(peers);
     note_allocation(memory_, address, pages->size, Pages::Shared);
-    if (enables_access && owner != importer.physical_id) {
-        importer.accessible_peers.insert(owner);
-    }
     return address;
 }
 
 void IpcMemory::close(const std::string &key) {
-    const auto imported = imports_.find(key);
-    if (imported != imports_.end()) {
-        unmap(imported->second.front());
-        imported->second.pop_front();
-        if (imported->second.empty()) {
-            imports_.erase(imported);
-        }
+    const auto imported = imports_.lower_bound(key);  // the oldest import under the key
+    if (imported != imports_.end() && imported->first == key) {
+        unmap(imported->second);
+        imports_.erase(imported);
         return;
     }
     if (exports_.erase(key) + attributed_.erase(key) == 0) {
@@ -112,12 +116,12 @@ void IpcMemory::forget(const void *address) {
 
 void IpcMemory::forget_device(std::uint32_t device) {
     erase_if(exports_, [device](const Export &it) { return it.device == device; });
-    erase_if(imports_, [&](std::deque<Import> &of_key) {  // imports of one key are on the same device
-        if (of_key.front().device != device) {
-            return false;
+    erase_if(imports_, [&](const Import &it) REQUIRES(engine_lock) {
+        const bool is_lost = it.device == device;
+        if (is_lost) {
+            unmap(it);
         }
-        std::for_each(of_key.begin(), of_key.end(), [this](const Import &it) REQUIRES(engine_lock) { unmap(it); });
-        return true;
+        return is_lost;
     });
 }
 

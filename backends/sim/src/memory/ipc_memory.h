@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -45,7 +44,7 @@ class IpcMemory {
 
     Memory &memory_;
     std::map<std::string, Export> exports_ GUARDED_BY(engine_lock);
-    std::map<std::string, std::deque<Import>> imports_ GUARDED_BY(engine_lock);
+    std::multimap<std::string, Import> imports_ GUARDED_BY(engine_lock);  // those of one key are on the same device
     std::set<std::string> attributed_ GUARDED_BY(engine_lock);
 };
 

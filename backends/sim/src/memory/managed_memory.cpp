@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
+#include <utility>
 
 #include "memory/memory.h"
 #include "support/text.h"
@@ -26,10 +28,18 @@ void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
         return nullptr;
     }
     size = round_up(size, kHugePage);
+    std::vector<Page> pages(size / kHugePage);
     void *address = reserve(size);
-    if (address != nullptr) {
+    if (address == nullptr) {
+        return nullptr;
+    }
+    try {
         memory_.space().add_range({as_integer(address), size, {Place::Managed, device}, kHugePage, true});
-        allocations_[as_integer(address)] = {size, std::vector<Page>(size / kHugePage)};
+        allocations_[as_integer(address)] = {size, std::move(pages)};
+    } catch (const std::bad_alloc &) {
+        memory_.space().forget_range(as_integer(address));
+        unreserve(address);
+        throw;
     }
     return address;
 }
@@ -38,8 +48,9 @@ void *ManagedMemory::allocate(std::uint64_t size, std::uint32_t device) {
 void *ManagedMemory::reserve(std::uint64_t size) {
     if (!has_looked_) {
         void *wish = reinterpret_cast<void *>(kWindowBegin);
+        auto window = std::make_unique<Heap>(kWindowBegin, kWindow, kHugePage);
         const bool is_free = memory_.space().reserve(kWindow, kHugePage, wish) != nullptr;
-        window_ = is_free ? std::make_unique<Heap>(kWindowBegin, kWindow, kHugePage) : nullptr;
+        window_ = is_free ? std::move(window) : nullptr;
         has_looked_ = true;
     }
     return window_ ? window_->allocate(size, kHugePage) : memory_.space().reserve(size, kHugePage);

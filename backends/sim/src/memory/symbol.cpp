@@ -30,15 +30,16 @@ void *Symbols::address_of(const void *symbol, const Device &device) {
     if (found != variable.addresses.end()) {
         return found->second;
     }
-    void *address = memory_.space().allocate_internal(device.physical_id, variable.content.size());
-    if (address == nullptr) {
+    InternalBlock block = own_block(memory_, device.physical_id,
+                                    memory_.space().allocate_internal(device.physical_id, variable.content.size()));
+    if (block == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %u has no room for a variable of %zu bytes", device.user_id,
              variable.content.size());
     }
-    note_allocation(memory_, address, variable.content.size());
-    std::memcpy(address, variable.content.data(), variable.content.size());
-    variable.addresses[device.physical_id] = address;
-    return address;
+    note_allocation(memory_, block.get(), variable.content.size());
+    variable.addresses.emplace(device.physical_id, block.get());
+    std::memcpy(block.get(), variable.content.data(), variable.content.size());
+    return block.release();
 }
 
 void Symbols::forget_device(std::uint32_t device) {

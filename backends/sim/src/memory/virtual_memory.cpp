@@ -250,6 +250,7 @@ void VirtualMemory::require_settable(void *address, std::uint64_t size, const ac
 void VirtualMemory::set_access(void *address, const aclrtMemLocation &location) {
     Mapping &mapping = require_mapping(address);
     const PhysicalPages &pages = mapping.memory->pages();
+    mapping.granted.reserve(mapping.granted.size() + 1);
     if (mapping.granted.empty()) {
         pages.file->map(address, pages.offset, mapping.size);
         memory_.space().add_range(range_of(address, pages, true));

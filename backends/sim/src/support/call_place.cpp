@@ -1,57 +1,18 @@
 #include "support/call_place.h"
 
 #include <dlfcn.h>
-#if defined(__linux__) && defined(__has_include)
-#if __has_include(<execinfo.h>)
-#include <execinfo.h>
-#include <sys/auxv.h>
-#define ACLSIM_HAS_BACKTRACE 1
-#endif
-#endif
 
 #include <algorithm>
 #include <cstdio>
 
+#include "support/native_frames.h"
 #include "support/text.h"
-
-#ifdef ACLSIM_HAS_BACKTRACE
-// Symbols made by the linker: begin and end in memory of this library, or of the test that contains it.
-extern "C" {
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // NOLINT: its name
-extern const char _end[] __attribute__((visibility("hidden")));          // NOLINT
-}
-#endif
 
 namespace aclsim {
 namespace {
 
 std::atomic<aclsimCaptureFrames> g_capture{nullptr};
 std::atomic<aclsimNameFrame> g_name{nullptr};
-
-#ifdef ACLSIM_HAS_BACKTRACE
-bool is_here(std::uintptr_t address) {
-    return address - as_integer(__ehdr_start) < as_integer(_end) - as_integer(__ehdr_start);
-}
-
-// Functions of a family may share an entry; the call then returns to this library first. Native tests contain the
-// library and have no inside.
-bool is_inside(const void *address) {
-    static const bool is_library = !is_here(getauxval(AT_PHDR));
-    return is_library && is_here(as_integer(address));
-}
-
-// Unwinds the stack, which takes microseconds.
-const void *first_outside(const void *otherwise) {
-    void *frames[16];
-    void **const end = frames + backtrace(frames, 16);
-    void **const inside = std::find_if(frames, end, is_inside);  // a sanitizer's own backtrace() comes first
-    void **const outside = std::find_if_not(inside, end, is_inside);
-    return outside == end ? otherwise : *outside;
-}
-#else
-bool is_inside(const void *) { return false; }
-const void *first_outside(const void *otherwise) { return otherwise; }
-#endif
 
 // Returns "file+offset in function" of the call itself, not of its return address.
 std::string native_name(const void *return_address) {
@@ -81,20 +42,36 @@ void find_place(CallPlace &place, const void *return_address) {
         place.count = static_cast<std::uint8_t>(std::min<std::size_t>(count, CallPlace::kMostFrames));
         return;
     }
+    const void *addresses[CallPlace::kMostFrames];
     place.kind = CallPlace::Kind::Native;
-    place.count = 1;
-    place.frames[0] = {is_inside(return_address) ? first_outside(return_address) : return_address, 0};
+    place.count = static_cast<std::uint8_t>(find_native_frames(return_address, addresses, CallPlace::kMostFrames));
+    std::transform(addresses, addresses + place.count, place.frames.begin(),
+                   [](const void *address) { return aclsimCallFrame{address, 0}; });
 }
 
-std::string name_of(const CallPlace &place) {
+namespace {
+
+std::string name_of(const CallPlace &place, const aclsimCallFrame &frame) {
     if (place.kind == CallPlace::Kind::Native) {
-        return native_name(place.frames[0].code);
+        return native_name(frame.code);
     }
     char text[256] = "";
     const aclsimNameFrame name = g_name.load(std::memory_order_acquire);
     const bool is_named =
-        place.kind == CallPlace::Kind::Provided && name != nullptr && name(&place.frames[0], text, sizeof text) == 0;
+        place.kind == CallPlace::Kind::Provided && name != nullptr && name(&frame, text, sizeof text) == 0;
     return is_named ? text : "an unknown place";
+}
+
+}  // namespace
+
+std::string name_of(const CallPlace &place) { return name_of(place, place.frames[0]); }
+
+std::vector<std::string> names_of(const CallPlace &place) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < place.count; ++i) {
+        names.push_back(name_of(place, place.frames[i]));
+    }
+    return names;
 }
 
 }  // namespace aclsim

@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "abi/aclsim.h"
+#include "abi/acl.h"
 
 namespace aclsim {
 
@@ -16,11 +17,11 @@ struct CallPlace {
     static constexpr std::size_t kMostFrames = 8;
     enum class Kind : std::uint8_t {
         Unknown,
-        Native,    // the return address of the call
-        Provided,  // frames of the program's own runtime, innermost first
+        Native,    // return addresses
+        Provided,  // frames of the program's own runtime
     };
     Kind kind = Kind::Unknown;
-    std::uint8_t count = 0;                           // number of frames
+    std::uint8_t count = 0;                           // number of frames, innermost first
     std::array<aclsimCallFrame, kMostFrames> frames;  // elements beyond count are uninitialized
 };
 
@@ -34,8 +35,10 @@ void set_place_provider(const PlaceProvider &provider);
 // Finds the place of the call that returns to the address. Call without holding the engine lock, because the provider
 // may wait for a lock.
 void find_place(CallPlace &place, const void *return_address);
-// Returns "train.py:12", or "program+0x12ab in main". May be called while holding the engine lock.
+// Return "train.py:12", or "program+0x12ab in main": the innermost frame, or all of them. May be called while holding
+// the engine lock.
 std::string name_of(const CallPlace &place);
+std::vector<std::string> names_of(const CallPlace &place);
 
 // Calls that record their places.
 enum class WantedPlaces : std::uint8_t { None, OfMemory, All };

@@ -45,17 +45,24 @@ void Capture::make_room(Branch &branch) {
     if (branch.hidden->queue.size() + kTasksPerCall <= config().product->queue_depth) {
         return;
     }
-    ContextStream &next = graph->add_stream(branch.hidden->priority);
-    const auto link = Signal::create(graph->context.device);
     if (group_) {
-        group_->ranges.back().last = branch.hidden->submitted;
+        group_->ranges.reserve(group_->ranges.size() + 1);
     }
-    submit_edge_begin(machine_.core, *branch.hidden, link, nullptr);
-    submit_edge_end(machine_.core, next, link, nullptr, /*timeout_s=*/0);
+    const auto link = Signal::create(graph->context.device);
+    ContextStream &next = graph->add_stream(branch.hidden->priority);
+    const std::uint64_t last = branch.hidden->submitted;
+    try {
+        submit_edge_end(machine_.core, next, link, nullptr, /*timeout_s=*/0);
+        submit_edge_begin(machine_.core, *branch.hidden, link, nullptr);
+    } catch (...) {
+        graph->drop_stream(next);
+        throw;
+    }
     branch.hidden->stands_for = nullptr;
     next.stands_for = branch.stream;
     branch.hidden = &next;
     if (group_) {
+        group_->ranges.back().last = last;
         group_->ranges.push_back({&next, next.submitted, next.submitted});
     }
 }
@@ -124,7 +131,12 @@ void Capture::exchange(Lock &lock, ContextStream &stream, Event &event, External
     ContextStream &hidden = take(stream, /*is_kernel=*/false);
     machine_.core.admit(lock, hidden);
     graph->external_events.push_back(std::make_shared<ExternalEvent>(ExternalEvent{Ref<Event>(event), use}));
-    submit_external(machine_.core, hidden, graph->external_events.back());
+    try {
+        submit_external(machine_.core, hidden, graph->external_events.back());
+    } catch (...) {
+        graph->external_events.pop_back();
+        throw;
+    }
 }
 
 // --- task groups -----------------------------------------------------------------------------------------------------
@@ -144,9 +156,8 @@ void Capture::begin_group(ContextStream &stream) {
         interrupt_group(ACL_ERROR_STREAM_TASK_GROUP_INTR);
     }
     const Branch &branch = branch_of(stream);
-    group_ = std::make_unique<OpenGroup>();
-    group_->stream = &stream;
-    group_->ranges.push_back({branch.hidden, branch.hidden->submitted, branch.hidden->submitted});
+    const TaskGroup::Range open{branch.hidden, branch.hidden->submitted, branch.hidden->submitted};
+    group_ = std::make_unique<OpenGroup>(OpenGroup{&stream, {open}});
 }
 
 Ref<TaskGroup> Capture::end_group(ContextStream &stream) {

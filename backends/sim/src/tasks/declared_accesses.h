@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "abi/aclsim.h"
+#include "abi/acl.h"
 #include "engine/facts.h"
 #include "engine/lock.h"
 

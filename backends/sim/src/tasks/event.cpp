@@ -257,7 +257,7 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     try {
         core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr));
     } catch (const std::bad_alloc &) {
-        recorded_ = false;  // a wait for a record that never comes would never end
+        withdraw_record();
         throw;
     }
 }
@@ -268,7 +268,12 @@ std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
     complete_ = seen_ = was_reset_ = false;
     note_record(launching);
     core.observers().tell<kOrder>(&Observer::records, launching.next(), sync_object());
-    return std::make_unique<RecordTask>(core, Ref<Event>(this), signal());
+    try {
+        return std::make_unique<RecordTask>(core, Ref<Event>(this), signal());
+    } catch (const std::bad_alloc &) {
+        withdraw_record();
+        throw;
+    }
 }
 
 bool Event::is_satisfied_for(const Stream &stream) const {
@@ -355,8 +360,8 @@ SyncObject Event::sync_object() const { return {is_ipc() ? SyncKind::IpcEvent : 
 void Event::reset(Core &core, Lock &lock, Stream &stream) {
     const Ref<Event> self(this);
     core.admit(lock, stream);
-    was_reset_ = true;
     core.submit(stream, ResetTask(signal()));
+    was_reset_ = true;
 }
 
 bool Event::was_seen_complete() const {

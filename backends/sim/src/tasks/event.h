@@ -122,6 +122,8 @@ class alignas(64) Event final : public Object {
     // completes with the task that the graph executes; the other function returns the signal for a wait in the graph,
     // or nullptr.
     std::unique_ptr<Task> make_record(Core &core, Stream &launching) REQUIRES(engine_lock);
+    // Forgets a record that could not be submitted: a wait for it would never end.
+    void withdraw_record() REQUIRES(engine_lock) { recorded_ = false; }
     Ref<Signal> awaited_signal() const REQUIRES(engine_lock) {
         return Ref<Signal>(recorded_ && !was_reset_ ? newest_signal() : nullptr);
     }

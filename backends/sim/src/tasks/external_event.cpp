@@ -69,14 +69,23 @@ class ExternalWaitTask final : public ConditionTask {
 class ExternalBinding final : public LaunchBinding {
   public:
     ExternalBinding(Core &core, Stream &launching, const ExternalEvents &events) REQUIRES(engine_lock) {
-        for (const auto &event : events) {
-            Bound bound{event, nullptr, nullptr};
-            if (event->use == ExternalEvent::Use::Record) {
-                bound.record = event->event->make_record(core, launching);
-            } else {
-                bound.awaited = event->event->awaited_signal();
+        bound_.reserve(events.size());
+        try {
+            for (const auto &event : events) {
+                bound_.push_back({event, nullptr, nullptr});
+                if (event->use == ExternalEvent::Use::Record) {
+                    bound_.back().record = event->event->make_record(core, launching);
+                } else {
+                    bound_.back().awaited = event->event->awaited_signal();
+                }
             }
-            bound_.push_back(std::move(bound));
+        } catch (...) {
+            for (const Bound &bound : bound_) {
+                if (bound.record) {
+                    bound.event->event->withdraw_record();
+                }
+            }
+            throw;
         }
     }
     void apply() override REQUIRES(engine_lock) {

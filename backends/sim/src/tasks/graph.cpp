@@ -98,6 +98,13 @@ ContextStream &Graph::add_stream(std::uint32_t stream_priority) {
     return *stream;
 }
 
+void Graph::drop_stream(ContextStream &stream) {
+    const Ref<ContextStream> keep(stream);
+    unbind(stream);
+    end_->streams.pop_back();
+    remove_stream(machine_, stream);
+}
+
 void Graph::complete() {
     if (!config().has_software_queues) {
         core_.submit(*streams().front(), GraphEndTask());
@@ -108,25 +115,25 @@ void Graph::complete() {
 
 void Graph::change(ModelTask &task, std::unique_ptr<Task> replacement) {
     core_.note_changed(task.stream, task.task(), *replacement);
+    if (!task.replacement) {
+        task.next_changed = std::exchange(changed_, &task);
+    }
     task.replacement = std::move(replacement);
-    changed_.push_back(&task);
     status = Status::Updating;
 }
 
 void Graph::disable(ModelTask &task) {
+    change(task, std::make_unique<DisabledTask>(task.replacement ? *task.replacement : task.task()));
     task.op_info.clear();
     task.extend_info.clear();
-    change(task, std::make_unique<DisabledTask>(task.replacement ? *task.replacement : task.task()));
 }
 
 void Graph::apply_changes(Lock &lock) {
     const Ref<Graph> keep(this);
-    for (std::size_t replaced = 0; status == Status::Updating && !changed_.empty();) {
-        ModelTask &task = *changed_.front();
-        changed_.pop_front();
-        if (task.replacement) {  // absent if the task was changed twice
-            replace(task.stream, task.index, std::move(task.replacement));
-        }
+    for (std::size_t replaced = 0; status == Status::Updating && changed_ != nullptr;) {
+        ModelTask &task = *changed_;
+        changed_ = std::exchange(task.next_changed, nullptr);
+        replace(task.stream, task.index, std::move(task.replacement));
         if (core_.are_many(++replaced)) {
             replaced = 0;
             let_others_in(lock);
@@ -145,7 +152,7 @@ void Graph::prepare() {
 
 void Graph::close_handles(LeavingNames &leaving) {
     Model::close_handles(leaving);
-    changed_.clear();
+    changed_ = nullptr;
     const auto forget = [&](const auto &objects) REQUIRES(engine_lock) {
         for (const auto &object : objects) {
             core_.registry().remove(*object);

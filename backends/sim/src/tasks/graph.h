@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -39,6 +38,8 @@ class Graph final : public Model {
 
     // --- being captured --------------------------------------------------------------------------------------------
     ContextStream &add_stream(std::uint32_t stream_priority) REQUIRES(engine_lock);
+    // Undoes the newest add_stream().
+    void drop_stream(ContextStream &stream) REQUIRES(engine_lock);
     // Completes the graph after a successful capture.
     void complete() REQUIRES(engine_lock);
     // Accepts tasks that the program submits to a hidden stream (section B1).
@@ -74,8 +75,8 @@ class Graph final : public Model {
   private:
     class End;
     Machine &machine_;
-    std::unique_ptr<End> end_ GUARDED_BY(engine_lock);  // allocated in advance, because destruction must not fail
-    std::deque<ModelTask *> changed_ GUARDED_BY(engine_lock);
+    std::unique_ptr<End> end_ GUARDED_BY(engine_lock);      // allocated in advance, because destruction must not fail
+    ModelTask *changed_ GUARDED_BY(engine_lock) = nullptr;  // first of the tasks with a replacement
 };
 
 }  // namespace aclsim

@@ -43,9 +43,12 @@ void Kernels::unload(Binary &binary) {
 }
 
 void Kernels::register_code(const std::string &name, Ref<KernelCode> code) {
-    unregister_code(name);
+    Ref<KernelCode> &registered = codes_[name];
+    if (registered) {
+        registered->is_registered = false;
+    }
     code->is_registered = true;
-    codes_[name] = std::move(code);
+    registered = std::move(code);
 }
 
 bool Kernels::unregister_code(const std::string &name) {

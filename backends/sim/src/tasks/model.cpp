@@ -168,10 +168,11 @@ void Model::submit_label(Lock &lock, Stream &stream, Label &label) {
     if (label.stream) {  // set by another thread in the meantime
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "the label is set already");
     }
+    const std::size_t index = stream.queue.size();
+    core_.submit(stream, LabelTask());
     label.model = id;
     label.stream = Ref<const Stream>(stream);
-    label.index = stream.queue.size();
-    core_.submit(stream, LabelTask());
+    label.index = index;
 }
 
 // --- inspection ------------------------------------------------------------------------------------------------------

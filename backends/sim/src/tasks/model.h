@@ -57,6 +57,7 @@ class ModelTask final : public Object {
     std::string extend_info GUARDED_BY(engine_lock);
     Object *group GUARDED_BY(engine_lock) = nullptr;            // task group that contains it
     std::unique_ptr<Task> replacement GUARDED_BY(engine_lock);  // until the graph is updated
+    ModelTask *next_changed GUARDED_BY(engine_lock) = nullptr;  // next one of the graph with a replacement
 };
 
 // Guarded by the engine lock.

@@ -116,8 +116,8 @@ class Beginning final : public SlicedWork {
 Start Execution::proceed(Stream &stream, const Task &task) {
     model_->waiters_.remove(stream);
     if (run_ == nullptr && model_->run_ == nullptr) {
-        const auto binding = std::exchange(binding_, nullptr);
-        run_ = model_->begin({stream.serial, task.sequence - 1}, origin_, binding.get());
+        run_ = model_->begin({stream.serial, task.sequence - 1}, origin_, binding_.get());
+        binding_.reset();
     }
     if (run_ == nullptr || !run_->has_ended()) {
         model_->waiters_.add(stream);

@@ -12,8 +12,8 @@ namespace {
 
 class UpdateTask final : public BlockingTask {
   public:
-    UpdateTask(Core &core, Ref<Graph> graph, Ref<TaskGroup> group, std::vector<std::unique_ptr<Task>> kernels)
-        : core_(core), graph_(std::move(graph)), group_(std::move(group)), kernels_(std::move(kernels)) {
+    UpdateTask(Core &core, Ref<Graph> graph, Ref<TaskGroup> group, Ref<ContextStream> collected)
+        : core_(core), graph_(std::move(graph)), group_(std::move(group)), collected_(std::move(collected)) {
         core_.timer().start();
     }
     static constexpr TaskInfo kInfo{"TASK", "an update of kernels", kIsUnrepeatable};
@@ -25,7 +25,7 @@ class UpdateTask final : public BlockingTask {
             core_.timer().poll(stream);
             return Start::Blocked;
         }
-        group_->replace(std::move(kernels_));
+        group_->replace(collected_->queue);
         return Start::Done;
     }
     void add_causes(Causes &causes) const override { causes.list.push_back({nullptr, 0, Outside::Clock}); }
@@ -35,7 +35,7 @@ class UpdateTask final : public BlockingTask {
     Core &core_;
     Ref<Graph> graph_;
     Ref<TaskGroup> group_;
-    std::vector<std::unique_ptr<Task>> kernels_;
+    Ref<ContextStream> collected_;  // keeps the kernels
 };
 
 }  // namespace
@@ -66,9 +66,9 @@ bool TaskGroup::is_running() const {
                        [this](const Member &it) REQUIRES(engine_lock) { return graph.is_at(*it.stream, it.index); });
 }
 
-void TaskGroup::replace(std::vector<std::unique_ptr<Task>> tasks) {
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-        graph.replace(*members_[i].stream, members_[i].index, std::move(tasks[i]));
+void TaskGroup::replace(TaskQueue &tasks) {
+    for (const Member &member : members_) {
+        graph.replace(*member.stream, member.index, tasks.pop());
     }
 }
 
@@ -82,6 +82,12 @@ GroupUpdate::GroupUpdate(ContextStream &stream, Ref<TaskGroup> group)
 }
 
 GroupUpdate::~GroupUpdate() { group_->is_updating = false; }
+
+void GroupUpdate::leave(ContextStream &stream) {
+    stream.set_redirect(nullptr);
+    collected_->stands_for = nullptr;
+    group_->is_updating = false;
+}
 
 ContextStream &GroupUpdate::take(ContextStream &stream, bool is_kernel) {
     if (!is_kernel) {
@@ -105,19 +111,16 @@ void GroupUpdate::require_replacement(const KernelFunction &function) const {
 
 void GroupUpdate::end(Core &core, Lock &lock, ContextStream &stream) {
     const Ref<GroupUpdate> keep(this);
-    stream.set_redirect(nullptr);
-    collected_->stands_for = nullptr;
-    group_->is_updating = false;
     if (collected_->queue.size() < group_->size()) {
+        leave(stream);
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "%u kernels were launched for a task group of %zu", collected_->queue.size(),
              group_->size());
     }
-    core.admit(lock, stream);
-    std::vector<std::unique_ptr<Task>> kernels;
-    while (auto kernel = collected_->queue.pop()) {
-        kernels.push_back(std::move(kernel));
+    if (core.admit(lock, stream) && update_of(stream) != this) {
+        fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, "another thread has ended the update of stream %u", stream.id);
     }
-    core.submit(stream, UpdateTask(core, graph_, group_, std::move(kernels)));
+    core.submit(stream, UpdateTask(core, graph_, group_, collected_));
+    leave(stream);
 }
 
 }  // namespace aclsim

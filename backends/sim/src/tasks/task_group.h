@@ -29,8 +29,8 @@ class TaskGroup final : public Object {
     std::size_t size() const { return members_.size(); }
     const Task &task(std::size_t number) const REQUIRES(engine_lock);
     bool is_running() const REQUIRES(engine_lock);  // one of its tasks is running
-    // Replaces the tasks in the order of the group.
-    void replace(std::vector<std::unique_ptr<Task>> tasks) REQUIRES(engine_lock);
+    // Replaces all tasks, in the order of the group, by the first ones of the queue.
+    void replace(TaskQueue &tasks) REQUIRES(engine_lock);
 
     Graph &graph;  // owner, with which the group ends
     bool is_updating GUARDED_BY(engine_lock) = false;
@@ -53,10 +53,13 @@ class GroupUpdate final : public TaskRedirect {
     void require_usable(const ContextStream &) const override {}
     // Fails with ACL_ERROR_RT_INTERNAL_ERROR unless the function is of the same kind as the one it is to replace.
     void require_replacement(const KernelFunction &function) const REQUIRES(engine_lock);
-    // Ends the redirection, and submits the replacement of the kernels to the stream.
+    // Submits the replacement of the kernels to the stream, and ends the redirection. Continues it if the submission
+    // fails.
     void end(Core &core, Lock &lock, ContextStream &stream) REQUIRES(engine_lock);
 
   private:
+    void leave(ContextStream &stream) REQUIRES(engine_lock);
+
     const Ref<Graph> graph_;  // keeps the streams of the group
     const Ref<TaskGroup> group_;
     const Ref<ContextStream> collected_;  // not part of the machine: keeps the kernels until the end
