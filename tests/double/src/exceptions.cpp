@@ -96,6 +96,13 @@ void keep(aclrtExceptionInfo *info, bool is_for_single) {
 void keep_for_single(aclrtExceptionInfo *info) { keep(info, true); }
 void keep_for_registered(aclrtExceptionInfo *info) { keep(info, false); }
 
+// Returns the detail of a copy, or that of the simulator's own information.
+uint32_t detail(const aclrtExceptionInfo *info, uint32_t Failure::*kept,
+                decltype(aclrtGetTaskIdFromExceptionInfo) *ask) {
+    const Failure *const copy = own(info);
+    return copy != nullptr ? copy->*kept : ask(info);
+}
+
 bool are_late() { return settings().exception_delay.count() > 0; }
 
 }  // namespace
@@ -132,28 +139,23 @@ aclError unregister_exception_callback(aclrtExceptionInfoCallback callback) {
 }
 
 uint32_t failed_task(const aclrtExceptionInfo *info) {
-    const Failure *const copy = own(info);
-    return copy != nullptr ? copy->task : engine().aclrtGetTaskIdFromExceptionInfo(info);
+    return detail(info, &Failure::task, engine().aclrtGetTaskIdFromExceptionInfo);
 }
 
 uint32_t failed_stream(const aclrtExceptionInfo *info) {
-    const Failure *const copy = own(info);
-    return copy != nullptr ? copy->stream : engine().aclrtGetStreamIdFromExceptionInfo(info);
+    return detail(info, &Failure::stream, engine().aclrtGetStreamIdFromExceptionInfo);
 }
 
 uint32_t failed_thread(const aclrtExceptionInfo *info) {
-    const Failure *const copy = own(info);
-    return copy != nullptr ? copy->thread : engine().aclrtGetThreadIdFromExceptionInfo(info);
+    return detail(info, &Failure::thread, engine().aclrtGetThreadIdFromExceptionInfo);
 }
 
 uint32_t failed_device(const aclrtExceptionInfo *info) {
-    const Failure *const copy = own(info);
-    return copy != nullptr ? copy->device : engine().aclrtGetDeviceIdFromExceptionInfo(info);
+    return detail(info, &Failure::device, engine().aclrtGetDeviceIdFromExceptionInfo);
 }
 
 uint32_t failure_code(const aclrtExceptionInfo *info) {
-    const Failure *const copy = own(info);
-    return copy != nullptr ? copy->code : engine().aclrtGetErrorCodeFromExceptionInfo(info);
+    return detail(info, &Failure::code, engine().aclrtGetErrorCodeFromExceptionInfo);
 }
 
 aclError failed_arguments(const aclrtExceptionInfo *info, void **arguments, uint32_t *length) {
