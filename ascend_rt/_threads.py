@@ -10,7 +10,6 @@ from __future__ import annotations
 import _thread
 import sys
 from _thread import get_ident
-from contextlib import suppress
 
 from ascend_rt._driver import ffi, lib
 
@@ -39,8 +38,10 @@ class Waiter:
         self._questions: list[_thread.LockType] = []
 
     def wake(self) -> None:
-        with suppress(RuntimeError):  # it is awake already
+        try:  # without contextlib, which the first use of the simulator need not import
             self._wake.release()
+        except RuntimeError:
+            return  # it is awake already
 
     def sleep(self) -> None:
         """Sleep until the call has ended, and answer questions."""

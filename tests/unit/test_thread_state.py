@@ -19,7 +19,7 @@ SOURCES = [
 ]
 
 DECLARED = re.compile(r"^[^/\n]*\bthread_local\s+(?P<type>[^=;{(]+?)\s*\b(?P<name>\w+)\s*(?:=|;|\{|\()", re.MULTILINE)
-SCALAR = re.compile(r"(const )?(bool|std::u?int\d+_t|aclError|aclmdlRICaptureMode|\w+ \*)|T \*|void \*")
+SCALAR = re.compile(r"(const )?(bool|std::u?int(\d+|ptr)_t|aclError|aclmdlRICaptureMode|\w+ \*)|T \*|void \*")
 # Types of which the sources assert that they need no destructor.
 ASSERTED = re.compile(r"static_assert\(std::is_trivially_destructible_v<(\w+)>")
 
