@@ -15,7 +15,7 @@ constexpr std::size_t kMostProcesses = 65535;
 constexpr std::size_t kProcesses = 32768;
 
 template <class Map, class Condition>
-void erase_if(Map &map, Condition condition) {
+void erase_if(Map &map, Condition condition) REQUIRES(engine_lock) {
     for (auto it = map.begin(); it != map.end();) {
         it = condition(it->second) ? map.erase(it) : std::next(it);
     }
