@@ -108,6 +108,16 @@ static bool is_over(const ascend_rt_awaited *awaited, void *object, int64_t pass
     return !is_timeout(*code);
 }
 
+/* Returns whether another thread captures a stream, which the runtime refuses to wait for, since its turn between two
+ * slices of this wait; discards the text then. */
+static bool is_in_turn_of_capture(const ascend_rt_awaited *awaited, int64_t passed, aclError code) {
+    if (!is_of_device(awaited) || passed < SHORT_WAIT_MS * (int64_t)NS_PER_MS || code != ACL_ERROR_RT_STREAM_CAPTURED) {
+        return false;
+    }
+    ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)();
+    return true;
+}
+
 /* The vendor's library cannot be left: its destructors delete what a thread inside it looks at. */
 static int wait_in_slices(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms, const int32_t *is_left) {
     const int64_t begin = now_ns();
@@ -128,7 +138,8 @@ static int wait_in_slices(const ascend_rt_awaited *awaited, void *object, int32_
         }
         const int32_t slice = slice_after(passed); /* of a stream: another thread may have submitted more meanwhile */
         const aclError code = synchronize(awaited, object, slice < left_ms ? slice : (int32_t)left_ms);
-        if (slice >= left_ms || !is_timeout(code)) {
+        const bool goes_on = is_timeout(code) || is_in_turn_of_capture(awaited, passed, code);
+        if (slice >= left_ms || !goes_on) {
             return code;
         }
         let_others_in();
