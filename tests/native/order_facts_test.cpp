@@ -483,7 +483,7 @@ void calls_have_a_function_and_a_place() {
     CHECK_OK(aclrtRecordEvent(new_event(), it.a));
     CHECK(it.facts.calls.back().first == "aclrtRecordEvent" && it.facts.caller == thread_number());
     const CallPlace &place = it.facts.calls.back().second;
-    CHECK(place.kind == CallPlace::Kind::Native && place.count == 1);
+    CHECK(place.kind == CallPlace::Kind::Native && place.count >= 1);
     CHECK(name_of(place).find("order_facts") != std::string::npos);
 }
 

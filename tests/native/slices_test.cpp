@@ -312,7 +312,8 @@ void others_have_the_lock_while_a_graph_is_updated() {
         const auto streams = changed.streams();
         const ModelTask *const first = changed.known_task(*streams.front(), 0);
         const ModelTask *const last = changed.known_task(*streams.back(), 0);
-        return changed.status == Graph::Status::Updating && last != nullptr && !first->replacement && last->replacement;
+        return changed.status == Graph::Status::Updating && last != nullptr &&
+               !first->replacement != !last->replacement;
     });
 }
 
