@@ -69,15 +69,8 @@ OTHERS = {
 # Plays rows of the table. A call blocks when the simulator reports that it has waited.
 PLAYER = """
 import json, sys, threading
+from support.raw import new, ok
 from support.stalls import Reports
-
-def ok(code):
-    assert code == 0, code
-
-def new(kind, function, *arguments):
-    out = ffi.new(f"{kind} *")
-    ok(getattr(lib, function)(out, *arguments))
-    return out[0]
 
 class Call:
     def __init__(self, context, function, *arguments):

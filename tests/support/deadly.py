@@ -5,15 +5,7 @@ from __future__ import annotations
 
 START = """
 import os, threading, time
-from support.raw import ffi, lib
-
-def ok(code):
-    assert code == 0, code
-
-def new(kind, function, *arguments):
-    out = ffi.new(f"{kind} *")
-    ok(getattr(lib, function)(out, *arguments))
-    return out[0]
+from support.raw import ffi, lib, new, ok
 
 def in_thread(function, *arguments):
     def run():

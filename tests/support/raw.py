@@ -31,3 +31,15 @@ sys.modules["ascend_rt"] = _package
 from ascend_rt import _driver  # noqa: E402  (the package above)
 
 lib, ffi = _driver.lib, _driver.ffi
+
+
+def ok(code: int) -> None:
+    """Expect a call to succeed."""
+    assert code == 0, code
+
+
+def new(c_type: str, function: str, *arguments: Any) -> Any:
+    """Return what a function creates, or looks up, in its first argument."""
+    out = ffi.new(f"{c_type} *")
+    ok(getattr(lib, function)(out, *arguments))
+    return out[0]

@@ -447,3 +447,36 @@ except Timeout as error:
             ),
         )
         assert "507046 True True\n" in ended.stdout, ended.stderr
+
+    def test_a_capture_of_another_thread_does_not_end_a_wait_for_a_device(self, run: Any, vendor: Any) -> None:
+        # The wait has a limit of the library, then finds a capture twice, and then nothing more to wait for.
+        body = """
+            static int turns;
+            ++turns;
+            if (turns == 1) { usleep(timeout * 1000); return 507046; }
+            if (turns < 4) return 107027;
+            printf("%d turns\\n", turns); fflush(stdout);
+            return 0;
+        """
+        program = """
+from ascend_rt import Device
+device = Device(0)
+device.set_current()
+device.synchronize()
+print("synchronized", flush=True)
+"""
+        ended = run("-c", program, ASCEND_RT_LIBRARY=vendor(aclrtSynchronizeDeviceWithTimeout=body))
+        assert "\n4 turns\nsynchronized\n" in ended.stdout, ended.stderr
+
+    def test_a_capture_that_is_there_before_a_wait_for_a_device_is_an_error(self, run: Any, vendor: Any) -> None:
+        program = """
+from ascend_rt import AclError, Device
+device = Device(0)
+device.set_current()
+try:
+    device.synchronize()
+except AclError as error:
+    print(error.code)
+"""
+        ended = run("-c", program, ASCEND_RT_LIBRARY=vendor(aclrtSynchronizeDeviceWithTimeout="return 107027;"))
+        assert "107027\n" in ended.stdout, ended.stderr

@@ -118,7 +118,6 @@ RELEASES = {
     "create": "Stream().close()",
     "discard": "discarded = Stream(); del discarded",
     "capture": "with opener.capture(mode='relaxed'): pass",
-    "capture for several turns": "with opener.capture(mode='relaxed'): time.sleep(0.1)",
     "synchronize": "code_of(device.synchronize, timeout=0.001)",
 }
 
