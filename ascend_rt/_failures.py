@@ -165,7 +165,7 @@ class Work(_handles.Work):
             return None
         handle = self._stream.handle
         if lib.ascend_rt_stream_status(handle) != _STREAM_COMPLETE:
-            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
+            lib.aclGetRecentErrMsg()  # discard the text: only failed tasks count, not a missing context
             return None
         code = lib.aclrtSynchronizeStream(handle)
         if not code:

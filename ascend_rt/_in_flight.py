@@ -170,7 +170,7 @@ class InFlight(_handles.InFlight):
             return -lib.ACL_ERROR_INVALID_PARAM
         status = lib.ascend_rt_stream_status(self.life.handle)
         if status < 0:
-            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
+            lib.aclGetRecentErrMsg()  # discard the text: only failed tasks count, not a missing context
         return int(status)
 
     def __bool__(self) -> bool:

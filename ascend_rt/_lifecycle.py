@@ -88,7 +88,7 @@ class Era(_handles.Era):
         return released
 
     def is_gone_unseen(self) -> bool:
-        """Return True if the device is no longer set, because one side released what the other had taken."""
+        """Return True if the device is no longer set: the program gave back references of ours, or we gave back its."""
         contexts = self.references[_DESTROY], self.of_program[_DESTROY]
         return (
             min(self.references[_RESET], self.of_program[_RESET]) < 0
@@ -125,7 +125,7 @@ only_home: Home | None = None
 """Home on the only device in use, which most programs need no call to find; None with several devices."""
 
 usual_home: Home | None = None
-"""Home of every new object while there is no explicit context; None whenever something changes."""
+"""Home of every new object while there is no explicit context; None after a change, until it is found again."""
 
 
 events: dict[int, Home] = {}

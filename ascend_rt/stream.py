@@ -630,7 +630,7 @@ class Stream(Resource, StreamHandle):
         is_captured = lib.ascend_rt_captured_graph(self._handle)
         status = 0 if is_captured else lib.ascend_rt_stream_status(self._handle)
         if code or status < 0:
-            lib.aclGetRecentErrMsg()  # discard the text: a thread without a context, for instance, is no failure here
+            lib.aclGetRecentErrMsg()  # discard the text: only failed tasks count, not a missing context
         state = ", being captured" if is_captured else _STATES.get(status, "")
         return f"{self.handle:#x}{where}" if code else f"{number[0]}{where}{state}"
 

@@ -123,7 +123,7 @@ aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
     return entry(Function::aclmdlRICaptureBegin, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(stream, "stream");
         require_supported();
-        await_stream_list(sim.machine, lock);  // a capture has streams of its own
+        await_stream_list(sim.machine, lock);  // a capture adds hidden streams to the list
         begin(sim, stream, mode, nullptr);
     });
 }

@@ -70,7 +70,7 @@ void destroy_context(Machine &machine, Lock &lock, Ref<Context> context, bool fo
 // context's streams locked during that call. Called before the list is used or changed, and before everything that may
 // not change during the wait. Fails if the check fails; without one, if the program interrupts the wait.
 void await_stream_list(Machine &machine, Lock &lock, WaitCheck *check = nullptr) REQUIRES(engine_lock);
-// What the calls of other threads that need the list do during a synchronization.
+// Behaviour of other threads' calls that need the list during a synchronization.
 enum class OtherThreads : std::uint8_t { Wait, GoOn };
 // aclrtSynchronizeDevice: waits for the streams of the calling thread's context. Fails if a task failed, an abort ended
 // the wait, the deadline has passed, or the check fails.
