@@ -448,6 +448,8 @@ static PyMemberDef event_members[] = {
 
 static PyMemberDef graph_members[] = {MEMBER(graph, "_kept", kept, T_OBJECT_EX), {0}};
 
+static PyMemberDef stream_members[] = {MEMBER(stream, "_context_address", context, T_ULONGLONG), {0}};
+
 static PyMemberDef buffer_members[] = {
     MEMBER(buffer, "_nbytes", nbytes, T_ULONGLONG),
     MEMBER(buffer, "_parent", parent, T_OBJECT),
@@ -678,6 +680,7 @@ static PyType_Slot event_slots[] = {
 
 static PyType_Slot stream_slots[] = {
     COLLECTED_SLOTS(stream),
+    SLOT(tp_members, stream_members),
     SLOT(tp_getset, stream_properties),
     SLOT(tp_doc, "What the short paths of a stream need."),
     {0},

@@ -57,6 +57,7 @@ typedef struct in_flight {
 typedef struct stream {
     handle handle;
     in_flight *in_flight; /* set once */
+    uint64_t context;     /* address of its handle; 0: unknown */
 } stream;
 
 typedef struct graph {

@@ -25,6 +25,7 @@ from ascend_rt import _captured, _failures, _handles, _log
 from ascend_rt._driver import address, call, check, failure, ffi, lib
 from ascend_rt._failures import ANY, Life, Work, is_of_a_task, newest
 from ascend_rt._handles import Batch, release
+from ascend_rt._in_c import in_c
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Pyth
 _resets: set[Reset] = set()  # that go on
 
 
-@_handles.install_short_paths
+@in_c
 class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 

@@ -24,6 +24,7 @@ function functions[FUNCTIONS] = {
     [DESTROY] = {"aclrtDestroyEvent", NULL},
     [RECORD] = {"aclrtRecordEvent", NULL},
     [WAIT] = {"aclrtStreamWaitEvent", NULL},
+    [WAIT_WITHIN] = {"aclrtStreamWaitEventWithTimeout", NULL},
     [QUERY_EVENT] = {"aclrtQueryEventStatus", NULL},
     [QUERY_STREAM] = {"aclrtStreamQuery", NULL},
     [SYNCHRONIZE_EVENT] = {"aclrtSynchronizeEvent", NULL},
@@ -35,6 +36,8 @@ function functions[FUNCTIONS] = {
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
+    [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
+    [GET_DEFAULT_STREAM] = {"aclrtCtxGetCurrentDefaultStream", NULL},
 };
 
 PyObject *fail(int code, const char *function) {
@@ -51,6 +54,36 @@ PyObject *tuple_of(arguments args, Py_ssize_t count) {
         PyTuple_SetItem(tuple, i, Py_NewRef(args[i]));
     }
     return tuple;
+}
+
+int place_of_name(const signature *of, PyObject *name) {
+    for (int i = of->only_positional; i < of->count; ++i) {
+        if (name == of->names[i]) {
+            return i;
+        }
+    }
+    for (int i = of->only_positional; i < of->count; ++i) { /* a name that was made at run time, as for f(**keywords) */
+        if (PyUnicode_Compare(name, of->names[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool find_limit(PyObject *timeout, int units_per_second, int32_t *limit) {
+    *limit = FOR_EVER;
+    if (is_none(timeout)) {
+        return true;
+    }
+    const bool is_number = Py_TYPE(timeout) == &PyFloat_Type || Py_TYPE(timeout) == &PyLong_Type;
+    const double units = is_number ? PyFloat_AsDouble(timeout) * units_per_second : 0;
+    PyErr_Clear(); /* an integer that is too large, of which Python makes what it means */
+    if (!(units > 0 && units <= INT32_MAX)) {
+        return false;
+    }
+    *limit = (int32_t)units;
+    *limit += *limit < units;
+    return true;
 }
 
 PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
@@ -141,16 +174,37 @@ PyObject *destroy(handle *self, int place) {
     return fail(code, functions[place].name);
 }
 
-/* Putting paths in front of methods. */
+/* Putting paths in the place of methods. */
+
+/* A definition as _in_c._definition() returns it: its text, the names of the parameters and numbers of them. */
+enum { TEXT, NAMES, REQUIRED, POSITIONAL, ONLY_POSITIONAL };
+
+static int number_at(PyObject *definition, int place) { return (int)PyLong_AsLong(PyTuple_GetItem(definition, place)); }
+
+static bool set_signature(signature *of, PyObject *definition) {
+    PyObject *const names = PyTuple_GetItem(definition, NAMES);
+    const Py_ssize_t count = PyTuple_Size(names);
+    if (count > MOST_PARAMETERS) {
+        PyErr_SetString(PyExc_SystemError, "a short path has too many parameters");
+        return false;
+    }
+    of->count = (int)count;
+    of->required = number_at(definition, REQUIRED);
+    of->positional = number_at(definition, POSITIONAL);
+    of->only_positional = number_at(definition, ONLY_POSITIONAL);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        of->names[i] = Py_NewRef(PyTuple_GetItem(names, i)); /* interned, as all names of parameters */
+    }
+    return PyErr_Occurred() == NULL;
+}
 
 /* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives for ever. */
-static char *documentation(const short_path *path) {
+static char *documentation(const short_path *path, PyObject *parameters) {
     PyObject *text = PyObject_GetAttrString(path->in_python, "__doc__");
     PyObject *whole = NULL;
     if (text != NULL) {
-        const char *format = text != Py_None ? "%s%s\n--\n\n%S" : "%s%s\n--\n\n";
-        whole =
-            path->get == NULL ? PyUnicode_FromFormat(format, path->name, path->parameters, text) : PyObject_Str(text);
+        const char *format = text != Py_None ? "%s%S\n--\n\n%S" : "%s%S\n--\n\n";
+        whole = path->get == NULL ? PyUnicode_FromFormat(format, path->name, parameters, text) : PyObject_Str(text);
     }
     PyObject *bytes = whole != NULL ? PyUnicode_AsUTF8String(whole) : NULL;
     char *copy = bytes != NULL ? PyMem_Malloc((size_t)PyBytes_Size(bytes) + 1) : NULL;
@@ -163,9 +217,10 @@ static char *documentation(const short_path *path) {
     return copy;
 }
 
-/* Returns the descriptor of a short path; its definition lives for ever. */
-static PyObject *descriptor(const short_path *path, PyTypeObject *type) {
-    char *const text = documentation(path);
+/* Returns what takes the place of a method, a property or a function, whose class or module is given; the definitions
+ * live for ever. */
+static PyObject *in_its_place(const short_path *path, PyObject *parameters, PyObject *home) {
+    char *const text = documentation(path, parameters);
     PyMethodDef *const method = PyMem_Malloc(sizeof *method);
     PyGetSetDef *const property = PyMem_Malloc(sizeof *property);
     if (text == NULL || method == NULL || property == NULL) {
@@ -173,56 +228,80 @@ static PyObject *descriptor(const short_path *path, PyTypeObject *type) {
     }
     *method = (PyMethodDef){path->name, path->call, METH_FASTCALL | METH_KEYWORDS, text};
     *property = (PyGetSetDef){path->name, path->get, NULL, text, NULL};
+    if (!PyType_Check(home)) {
+        return PyCFunction_NewEx(method, NULL, home);
+    }
+    PyTypeObject *const type = (PyTypeObject *)home;
     return path->get != NULL ? PyDescr_NewGetSet(type, property) : PyDescr_NewMethod(type, method);
 }
 
-static bool install(short_path *path, PyObject *class) {
+/* Takes the reference to the method in Python. */
+static PyObject *install(short_path *path, PyObject *in_python, PyObject *home, PyObject *define) {
+    path->in_python = in_python;
+    PyObject *definition = in_python != NULL ? PyObject_CallFunctionObjArgs(define, in_python, NULL) : NULL;
+    PyObject *installed = definition != NULL && set_signature(&path->of, definition)
+                              ? in_its_place(path, PyTuple_GetItem(definition, TEXT), home)
+                              : NULL;
+    Py_XDECREF(definition);
+    return installed;
+}
+
+static bool install_in(PyObject *class, short_path *path, PyObject *define) {
     PyObject *found = PyObject_GetAttrString(class, path->name);
     if (found != NULL && path->get != NULL) {
         set(&found, PyObject_GetAttrString(found, "fget"));
     }
-    path->in_python = found;
-    PyObject *installed = found != NULL ? descriptor(path, (PyTypeObject *)class) : NULL;
+    PyObject *installed = install(path, found, class, define);
     const bool is_installed = installed != NULL && PyObject_SetAttrString(class, path->name, installed) == 0;
     Py_XDECREF(installed);
     return is_installed;
 }
 
-static bool install_all(const short_paths *of, PyObject *class) {
+static bool install_all(const short_paths *of, PyObject *class, PyObject *define) {
     bool is_installed = of->connect == NULL || of->connect(class);
     for (size_t i = 0; i < of->count && is_installed; ++i) {
-        is_installed = install(&of->paths[i], class);
+        is_installed = install_in(class, &of->paths[i], define);
     }
     return is_installed;
 }
 
-static PyObject *install_short_paths(PyObject *module, PyObject *class) {
-    (void)module;
+static PyObject *install_in_class(PyObject *class, PyObject *define) {
     PyTypeObject *const type = (PyTypeObject *)class;
     if (host == NULL && PyType_IsSubtype(type, handle_type) &&
         ((host = attribute_of("ascend_rt._lifecycle", "HOST")) == NULL || !find_places())) {
         return NULL;
     }
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i) {
-        if (PyType_IsSubtype(type, *classes[i]->type) && !install_all(classes[i], class)) {
+        if (PyType_IsSubtype(type, *classes[i]->type) && !install_all(classes[i], class, define)) {
             return NULL;
         }
     }
     return Py_NewRef(class);
 }
 
-PyObject *short_function(short_path *path, PyObject *function) {
-    PyObject *home = PyObject_GetAttrString(function, "__module__");
-    PyMethodDef *const definition = PyMem_Malloc(sizeof *definition);
-    path->in_python = Py_NewRef(function);
-    char *const text = documentation(path);
-    if (home == NULL || definition == NULL || text == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : PyErr_NoMemory();
+static PyObject *install_function(PyObject *function, PyObject *define) {
+    PyObject *name = PyObject_GetAttrString(function, "__name__");
+    PyObject *module = name != NULL ? PyObject_GetAttrString(function, "__module__") : NULL;
+    PyObject *installed = NULL;
+    for (size_t i = 0; i < copy_functions.count && module != NULL && installed == NULL; ++i) {
+        short_path *const path = &copy_functions.paths[i];
+        if (PyUnicode_CompareWithASCIIString(name, path->name) == 0) {
+            installed = install(path, Py_NewRef(function), module, define);
+        }
     }
-    *definition = (PyMethodDef){path->name, path->call, METH_FASTCALL | METH_KEYWORDS, text};
-    PyObject *installed = PyCFunction_NewEx(definition, NULL, home);
-    Py_DECREF(home);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
     return installed;
+}
+
+static PyObject *install_short_paths(PyObject *module, arguments args, Py_ssize_t count) {
+    (void)module;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError,
+                        "install_short_paths() takes a class or a function, and what reads definitions");
+        return NULL;
+    }
+    return PyType_Check(args[0]) ? install_in_class(args[0], args[1]) : install_function(args[0], args[1]);
 }
 
 static bool find_functions(void) {
@@ -243,8 +322,8 @@ static bool find_functions(void) {
 
 bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
-        {"install_short_paths", install_short_paths, METH_O,
-         "Put the short paths in front of the methods of a class; return the class."},
+        {"install_short_paths", (PyCFunction)(void (*)(void))install_short_paths, METH_FASTCALL,
+         "Put the short paths in the place of the methods of a class, and return the class, or of a function."},
         {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},
         {"release", release_batch, METH_O,
@@ -255,5 +334,5 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     };
     shared = parts;
     return find_functions() && (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
-           PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module);
+           PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && current_streams_add(module);
 }

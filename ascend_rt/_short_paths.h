@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short paths of hot methods. Every method is written in Python, where it is complete and documented. A short path
- * stands in front of it (install_short_paths): it makes the call through the table of ascend_rt._aclrt, without the
- * GIL, if there is nothing to do but the call, and leaves everything else to the method in Python: other arguments,
- * closed objects, functions that the library lacks or that somebody has replaced, loading, fork and exit.
+/* Short paths of hot methods. Every method is written in Python, where it is complete, declared and documented. A short
+ * path takes its place (install_short_paths). It parses the same arguments, by position and by name, and makes the call
+ * through the table of ascend_rt._aclrt without the GIL. The method in Python does the rest: wrong arguments, closed
+ * objects, functions that the library lacks or that were replaced, loading, fork and exit.
  *
- * Each kind of object has a file of its own; _short_paths.c puts them in front of the methods. */
+ * Each kind of object has its file; _short_paths.c installs the paths. */
 #pragma once
 
 #include "_handles.h"
@@ -22,6 +22,7 @@ enum {
     DESTROY,
     RECORD,
     WAIT,
+    WAIT_WITHIN,
     QUERY_EVENT,
     QUERY_STREAM,
     SYNCHRONIZE_EVENT,
@@ -33,6 +34,8 @@ enum {
     MALLOC,
     FREE,
     GET_DEVICE,
+    GET_CONTEXT,
+    GET_DEFAULT_STREAM,
     FUNCTIONS,
 };
 
@@ -65,12 +68,22 @@ static inline bool is_buffer(PyObject *object) {
 
 /* Paths. */
 
+enum { MOST_PARAMETERS = 4 };
+
+/* The parameters of a method without self, or of a function, as its definition in Python declares them. */
+typedef struct signature {
+    int count;
+    int required;                    /* must be given */
+    int positional, only_positional; /* may be given by position, and only so */
+    PyObject *names[MOST_PARAMETERS];
+} signature;
+
 typedef struct short_path {
     const char *name;
-    const char *parameters; /* as inspect.signature() reads them; NULL: a property */
-    PyCFunction call;
+    PyCFunction call; /* NULL: a property */
     getter get;
     PyObject *in_python;
+    signature of;
 } short_path;
 
 #define METHOD(name) (PyCFunction)(void (*)(void)) name
@@ -83,9 +96,49 @@ typedef struct short_paths {
     bool (*connect)(PyObject *class); /* finds what they need of modules that need this one; NULL: nothing */
 } short_paths;
 
-extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths;
+extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths, copy_functions;
 
 typedef PyObject *const *arguments;
+
+/* Place of a parameter that was given by name, or -1. */
+int place_of_name(const signature *of, PyObject *name);
+
+/* Puts each argument into the place of its parameter; those that are not given stay NULL. The references are borrowed.
+ * Returns false, without an exception, for arguments that the method in Python will refuse. */
+static inline bool parse(const signature *of, PyObject **values, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count > of->positional) {
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        values[i] = args[i];
+    }
+    const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
+    for (Py_ssize_t i = 0; i < named; ++i) {
+        const int place = place_of_name(of, PyTuple_GetItem(names, i));
+        if (place < 0 || values[place] != NULL) {
+            return false;
+        }
+        values[place] = args[count + i];
+    }
+    for (Py_ssize_t i = count; i < of->required; ++i) {
+        if (values[i] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Finds a time limit in whole units, rounded up, or FOR_EVER. Returns false, without an exception, for what the method
+ * in Python has to judge. */
+enum { FOR_EVER = -1, SECONDS = 1, MILLISECONDS_PER_SECOND = 1000 };
+bool find_limit(PyObject *timeout, int units_per_second, int32_t *limit);
+
+/* A new reference to the stream that was given, or to the current one; NULL, without an exception, if the method in
+ * Python has to find it. */
+PyObject *given_or_current(PyObject *given);
+
+/* Adds the functions by which Python makes current streams known. */
+bool current_streams_add(PyObject *module);
 
 PyObject *tuple_of(arguments args, Py_ssize_t count);
 
@@ -93,8 +146,11 @@ PyObject *tuple_of(arguments args, Py_ssize_t count);
 PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 PyObject *get_in_python(const short_path *path, PyObject *self);
 
-/* Returns the short path of a function. */
-PyObject *short_function(short_path *path, PyObject *function);
+/* Returns a result, or calls the method in Python if there is none, and no exception. */
+static inline PyObject *result_or_python(PyObject *result, const short_path *path, PyObject *self, arguments args,
+                                         Py_ssize_t count, PyObject *names) {
+    return result != NULL || PyErr_Occurred() != NULL ? result : call_python(path, self, args, count, names);
+}
 
 /* Adds what the short paths of copies and fills need. */
 bool copies_add(PyObject *module);

@@ -52,8 +52,8 @@ static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count
 }
 
 static short_path paths[PATHS] = {
-    [INIT] = {"__init__", "($self, nbytes, *, policy=0)", METHOD(buffer_init), NULL, NULL},
-    [CLOSE] = {"close", "($self)", METHOD(buffer_close), NULL, NULL},
+    [INIT] = {.name = "__init__", .call = METHOD(buffer_init)},
+    [CLOSE] = {.name = "close", .call = METHOD(buffer_close)},
 };
 
 static bool connect(PyObject *class) {

@@ -54,21 +54,24 @@ static bool find_span(PyObject *operand, bool is_written, span *found) {
     return true;
 }
 
-/* Ends a call that was made, and keeps what the task uses; the second may be NULL. */
+/* Ends a call that was made, and keeps what the task uses; the second may be NULL. NULL without an exception: the
+ * stream is captured, and nothing was called. */
 static PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second) {
     if (made.code != ACL_SUCCESS) {
         return fail(made.code, functions[place].name);
     }
-    return keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second) ? Py_NewRef(Py_None) : NULL;
+    const bool is_kept =
+        !made.is_captured && keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second);
+    return is_kept ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
-    (void)module;
+static bool can_submit(int place, PyObject *on) { return is_direct(place) && has_pointer((handle *)on); }
+
+static PyObject *copy_between(PyObject *dst, PyObject *src, PyObject *stream_) {
     span to, from;
-    if (count != 3 || names != NULL || !is_stream(args[2]) || !is_direct(COPY) || !has_pointer((handle *)args[2]) ||
-        !find_span(args[0], true, &to) || !find_span(args[1], false, &from) ||
+    if (!can_submit(COPY, stream_) || !find_span(dst, true, &to) || !find_span(src, false, &from) ||
         (!to.is_on_device && !from.is_on_device)) {
-        return call_python(&paths[COPY_ASYNC], NULL, args, count, names);
+        return NULL;
     }
     static const aclrtMemcpyKind kinds[2][2] = {
         /* from, to the device */
@@ -76,12 +79,23 @@ static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, 
         {ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEVICE_TO_DEVICE},
     };
     const aclrtMemcpyKind kind = kinds[from.is_on_device][to.is_on_device];
-    void *const on = ((handle *)args[2])->pointer;
+    void *const on = ((handle *)stream_)->pointer;
     submission made;
     SUBMIT(made, on, true,
            FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on));
-    return made.is_captured ? call_python(&paths[COPY_ASYNC], NULL, args, count, names)
-                            : submitted(made, COPY, args[2], args[0], args[1]);
+    return submitted(made, COPY, stream_, dst, src);
+}
+
+static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { DST, SRC, STREAM, SNAPSHOT, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
+    (void)module;
+    if (parse(&paths[COPY_ASYNC].of, given, args, count, names) &&
+        (given[SNAPSHOT] == NULL || given[SNAPSHOT] == Py_False) && (on = given_or_current(given[STREAM])) != NULL) {
+        result = copy_between(given[DST], given[SRC], on);
+    }
+    Py_XDECREF(on);
+    return result_or_python(result, &paths[COPY_ASYNC], NULL, args, count, names);
 }
 
 /* Whether an object is a plain integer that fits into a byte. */
@@ -91,35 +105,36 @@ static bool find_byte(PyObject *value, long *found) {
     return overflow == 0 && *found >= 0 && *found <= UINT8_MAX;
 }
 
-static PyObject *fill_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
-    (void)module;
+static PyObject *fill_with_byte(PyObject *dst, PyObject *byte, PyObject *stream_) {
     long value = 0;
-    if (count != 3 || names != NULL || !is_stream(args[2]) || !is_direct(FILL) || !has_pointer((handle *)args[2]) ||
-        !is_buffer(args[0]) || !has_pointer((handle *)args[0]) || !find_byte(args[1], &value)) {
-        return call_python(&paths[FILL_ASYNC], NULL, args, count, names);
+    if (!can_submit(FILL, stream_) || !is_buffer(dst) || !has_pointer((handle *)dst) || !find_byte(byte, &value)) {
+        return NULL;
     }
-    void *const on = ((handle *)args[2])->pointer, *const to = ((handle *)args[0])->pointer;
-    const size_t nbytes = ((buffer *)args[0])->nbytes;
+    void *const on = ((handle *)stream_)->pointer, *const to = ((handle *)dst)->pointer;
+    const size_t nbytes = ((buffer *)dst)->nbytes;
     submission made;
     SUBMIT(made, on, true, FUNCTION(aclrtMemsetAsync, FILL)(to, nbytes, (int32_t)value, nbytes, on));
-    return made.is_captured ? call_python(&paths[FILL_ASYNC], NULL, args, count, names)
-                            : submitted(made, FILL, args[2], args[0], NULL);
+    return submitted(made, FILL, stream_, dst, NULL);
+}
+
+static PyObject *fill_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { DST, VALUE, STREAM, ITEMSIZE, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
+    (void)module;
+    if (parse(&paths[FILL_ASYNC].of, given, args, count, names) && given[ITEMSIZE] == NULL &&
+        (on = given_or_current(given[STREAM])) != NULL) {
+        result = fill_with_byte(given[DST], given[VALUE], on);
+    }
+    Py_XDECREF(on);
+    return result_or_python(result, &paths[FILL_ASYNC], NULL, args, count, names);
 }
 
 static short_path paths[PATHS] = {
-    [COPY_ASYNC] = {"copy_async", "(dst, src, stream=None, *, snapshot=False)", METHOD(copy_async), NULL, NULL},
-    [FILL_ASYNC] = {"fill_async", "(dst, value, stream=None, *, itemsize=1)", METHOD(fill_async), NULL, NULL},
+    [COPY_ASYNC] = {.name = "copy_async", .call = METHOD(copy_async)},
+    [FILL_ASYNC] = {.name = "fill_async", .call = METHOD(fill_async)},
 };
 
-static PyObject *short_copy_async(PyObject *module, PyObject *function) {
-    (void)module;
-    return short_function(&paths[COPY_ASYNC], function);
-}
-
-static PyObject *short_fill_async(PyObject *module, PyObject *function) {
-    (void)module;
-    return short_function(&paths[FILL_ASYNC], function);
-}
+const short_paths copy_functions = {NULL, paths, PATHS, NULL};
 
 static PyObject *pinned(PyObject *module, PyObject *class) {
     (void)module;
@@ -129,8 +144,6 @@ static PyObject *pinned(PyObject *module, PyObject *class) {
 
 bool copies_add(PyObject *module) {
     static PyMethodDef functions_of_module[] = {
-        {"short_copy_async", short_copy_async, METH_O, "Return the short path of copy_async()."},
-        {"short_fill_async", short_fill_async, METH_O, "Return the short path of fill_async()."},
         {"pinned", pinned, METH_O, "Know a class of pinned memory, whose objects tell their _span; return the class."},
         {0},
     };

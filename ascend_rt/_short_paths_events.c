@@ -67,10 +67,13 @@ bool record(event *self, stream *on) {
 }
 
 static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count != 1 || names != NULL || !is_stream(args[0]) || !can_record(self, args[0])) {
-        return call_python(&paths[RECORD_ON], self, args, count, names);
+    PyObject *given = NULL, *on = NULL, *result = NULL;
+    if (parse(&paths[RECORD_ON].of, &given, args, count, names) && (on = given_or_current(given)) != NULL &&
+        can_record(self, on) && record((event *)self, (stream *)on)) {
+        result = Py_NewRef(Py_None);
     }
-    return record((event *)self, (stream *)args[0]) ? Py_NewRef(Py_None) : NULL;
+    Py_XDECREF(on);
+    return result_or_python(result, &paths[RECORD_ON], self, args, count, names);
 }
 
 /* Takes the reference to what the completion releases, unless the event was recorded meanwhile. */
@@ -116,17 +119,21 @@ static PyObject *event_is_done(PyObject *object, void *unused) {
 
 static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     event *self = (event *)object;
-    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_EVENT) || !has_pointer(&self->handle)) {
+    PyObject *timeout = NULL;
+    int32_t limit;
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
+        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_EVENT) ||
+        !has_pointer(&self->handle)) {
         return call_python(&paths[SYNCHRONIZE], object, args, count, names);
     }
     void *const pointer = self->handle.pointer;
     const recorded newest = newest_record(self);
     int code;
     Py_BEGIN_ALLOW_THREADS;
-    code = shared->synchronize_event(pointer, -1);
+    code = shared->synchronize_event(pointer, limit);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
-        PyObject *result = PyObject_CallMethod(object, "_end_wait", "ii", code, -1);
+        PyObject *result = PyObject_CallMethod(object, "_end_wait", "ii", code, limit);
         if (result == NULL) {
             Py_XDECREF(newest.before);
             return NULL;
@@ -136,14 +143,12 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     return complete(self, newest, "aclrtSynchronizeEvent", Py_None);
 }
 
-#define PARAMETERS "($self, options=None, /, *, timing=False, manual_reset=False, ipc=False)"
-
 static short_path paths[PATHS] = {
-    [INIT] = {"__init__", PARAMETERS, METHOD(event_init), NULL, NULL},
-    [CLOSE] = {"close", "($self)", METHOD(event_close), NULL, NULL},
-    [RECORD_ON] = {"record", "($self, stream=None)", METHOD(event_record), NULL, NULL},
-    [IS_DONE] = {"is_done", NULL, NULL, event_is_done, NULL},
-    [SYNCHRONIZE] = {"synchronize", "($self, timeout=None)", METHOD(event_synchronize), NULL, NULL},
+    [INIT] = {.name = "__init__", .call = METHOD(event_init)},
+    [CLOSE] = {.name = "close", .call = METHOD(event_close)},
+    [RECORD_ON] = {.name = "record", .call = METHOD(event_record)},
+    [IS_DONE] = {.name = "is_done", .get = event_is_done},
+    [SYNCHRONIZE] = {.name = "synchronize", .call = METHOD(event_synchronize)},
 };
 
 static bool connect(PyObject *class) {

@@ -135,7 +135,7 @@ PyObject *release_batch(PyObject *module, PyObject *ended) {
 }
 
 static short_path paths[PATHS] = {
-    [KEEP] = {"keep", "($self, *objects)", METHOD(in_flight_keep), NULL, NULL},
+    [KEEP] = {.name = "keep", .call = METHOD(in_flight_keep)},
 };
 
 const short_paths in_flight_paths = {&in_flight_type, paths, PATHS, NULL};

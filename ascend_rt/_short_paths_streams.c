@@ -14,13 +14,20 @@ static short_path paths[PATHS];
 
 /* The method in Python calls the event's own, which a derived class may have replaced. */
 static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count != 1 || names != NULL || Py_TYPE(args[0]) != plain_event || !can_record(args[0], self)) {
+    PyObject *given = NULL;
+    if (!parse(&paths[RECORD_EVENT].of, &given, args, count, names) || !has_pointer((handle *)self) ||
+        !is_direct(RECORD) || !(is_none(given) || (Py_TYPE(given) == plain_event && has_pointer((handle *)given)))) {
         return call_python(&paths[RECORD_EVENT], self, args, count, names);
     }
-    return record((event *)args[0], (stream *)self) ? Py_NewRef(args[0]) : NULL;
+    PyObject *recorded =
+        is_none(given) ? PyObject_CallFunctionObjArgs((PyObject *)plain_event, NULL) : Py_NewRef(given);
+    if (recorded != NULL && !record((event *)recorded, (stream *)self)) {
+        Py_CLEAR(recorded);
+    }
+    return recorded;
 }
 
-static PyObject *wait_for_event(stream *self, event *other) {
+static PyObject *wait_for_event(stream *self, event *other, const int32_t *seconds) {
     void *const stream = self->handle.pointer, *const event = other->handle.pointer;
     const recorded newest = newest_record(other);
     const uint64_t before_it = disruptions(aborts_known());
@@ -28,11 +35,12 @@ static PyObject *wait_for_event(stream *self, event *other) {
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     is_captured = newest.before != NULL && shared->captured_graph(stream) != 0;
-    code = FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event);
+    code = seconds == NULL ? FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event)
+                           : FUNCTION(aclrtStreamWaitEventWithTimeout, WAIT_WITHIN)(stream, event, *seconds);
     Py_END_ALLOW_THREADS;
     bool is_done = code == ACL_SUCCESS;
     if (!is_done) {
-        fail(code, "aclrtStreamWaitEvent");
+        fail(code, functions[seconds == NULL ? WAIT : WAIT_WITHIN].name);
     } else if (newest.before != NULL && !is_captured && is_newest(other, newest.number)) {
         is_done = keep_waited_for(self->in_flight, newest.before, before_it);
     }
@@ -82,14 +90,23 @@ static bool can_wait_for_stream(PyObject *self, PyObject *other) {
            has_pointer((handle *)self) && has_pointer((handle *)other) && !is_open_told();
 }
 
+static bool can_wait_for_event(PyObject *self, PyObject *other, int place) {
+    return is_event(other) && is_direct(place) && has_pointer((handle *)self) && has_pointer((handle *)other);
+}
+
 static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    const bool is_plain = count == 1 && names == NULL;
-    if (is_plain && is_event(args[0]) && is_direct(WAIT) && has_pointer((handle *)self) &&
-        has_pointer((handle *)args[0])) {
-        return wait_for_event((stream *)self, (event *)args[0]);
+    enum { OTHER, TIMEOUT, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL};
+    int32_t limit = FOR_EVER;
+    if (!parse(&paths[WAIT_FOR].of, given, args, count, names) || !find_limit(given[TIMEOUT], SECONDS, &limit)) {
+        return call_python(&paths[WAIT_FOR], self, args, count, names);
     }
-    if (is_plain && can_wait_for_stream(self, args[0])) {
-        return wait_for_stream((stream *)self, (stream *)args[0]);
+    const bool is_limited = limit != FOR_EVER;
+    if (can_wait_for_event(self, given[OTHER], is_limited ? WAIT_WITHIN : WAIT)) {
+        return wait_for_event((stream *)self, (event *)given[OTHER], is_limited ? &limit : NULL);
+    }
+    if (!is_limited && can_wait_for_stream(self, given[OTHER])) {
+        return wait_for_stream((stream *)self, (stream *)given[OTHER]);
     }
     return call_python(&paths[WAIT_FOR], self, args, count, names);
 }
@@ -143,7 +160,11 @@ static void keep_failure(stream *self) {
 }
 
 static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count != 0 || names != NULL || !is_direct(SYNCHRONIZE_STREAM) || !has_pointer((handle *)self)) {
+    PyObject *timeout = NULL;
+    int32_t limit;
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
+        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_STREAM) ||
+        !has_pointer((handle *)self)) {
         return call_python(&paths[SYNCHRONIZE], self, args, count, names);
     }
     in_flight *const found = ((stream *)self)->in_flight;
@@ -151,12 +172,12 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     PyObject *const ended = in_flight_end(found);
     int code;
     Py_BEGIN_ALLOW_THREADS;
-    code = shared->synchronize_stream(pointer, -1);
+    code = shared->synchronize_stream(pointer, limit);
     Py_END_ALLOW_THREADS;
     if (code == ACL_SUCCESS && PyDict_Size(untold) == 0 && has_no_failure(found, &found->work, true)) {
         return and_release(ended, Py_NewRef(Py_None));
     }
-    PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, -1);
+    PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, limit);
     if (result == NULL && code > 0 && !PyErr_ExceptionMatches(ascend_error)) {
         keep_failure((stream *)self);
     }
@@ -195,14 +216,12 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
     return result;
 }
 
-#define LAUNCH_PARAMETERS "($self, function, /, *arguments, **keywords)"
-
 static short_path paths[PATHS] = {
-    [RECORD_EVENT] = {"record", "($self, event=None)", METHOD(stream_record), NULL, NULL},
-    [WAIT_FOR] = {"wait", "($self, other, timeout=None)", METHOD(stream_wait), NULL, NULL},
-    [IS_DONE] = {"is_done", NULL, NULL, stream_is_done, NULL},
-    [SYNCHRONIZE] = {"synchronize", "($self, timeout=None)", METHOD(stream_synchronize), NULL, NULL},
-    [LAUNCH_FUNCTION] = {"launch_host_func", LAUNCH_PARAMETERS, METHOD(stream_launch), NULL, NULL},
+    [RECORD_EVENT] = {.name = "record", .call = METHOD(stream_record)},
+    [WAIT_FOR] = {.name = "wait", .call = METHOD(stream_wait)},
+    [IS_DONE] = {.name = "is_done", .get = stream_is_done},
+    [SYNCHRONIZE] = {.name = "synchronize", .call = METHOD(stream_synchronize)},
+    [LAUNCH_FUNCTION] = {.name = "launch_host_func", .call = METHOD(stream_launch)},
 };
 
 static bool connect(PyObject *class) {

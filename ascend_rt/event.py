@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle, _waiting
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib
-from ascend_rt._handles import EventHandle, install_short_paths, release
+from ascend_rt._handles import EventHandle, release
+from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds
 from ascend_rt.context import home_of_borrowed, home_of_device
@@ -34,7 +35,7 @@ _SYNC = lib.ACL_EVENT_SYNC
 _TIME_LINE = lib.ACL_EVENT_TIME_LINE
 
 
-@install_short_paths
+@in_c
 class Event(Resource, EventHandle):
     """A point in a stream.
 

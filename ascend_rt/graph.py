@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ascend_rt import _captured
 from ascend_rt._driver import address, call, check, ffi, lib, usable
-from ascend_rt._handles import GraphHandle, install_short_paths
+from ascend_rt._handles import GraphHandle
+from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import current_handle, home, switched
@@ -84,7 +85,7 @@ class ValueWait(NamedTuple):
 Change = KernelChange | ValueWrite | ValueWait | None
 
 
-@install_short_paths
+@in_c
 class Graph(Resource, GraphHandle):
     """A captured graph; :meth:`Stream.capture` returns it.
 

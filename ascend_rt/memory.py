@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check_address, ffi, lib
-from ascend_rt._handles import BufferHandle, install_short_paths
+from ascend_rt._handles import BufferHandle
+from ascend_rt._in_c import in_c
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home, home_of
 from ascend_rt._resource import Resource
@@ -88,7 +89,7 @@ def pointer_attributes(pointer: int) -> PointerAttributes:
     return PointerAttributes(MemLocationType(location.type), int(location.id), int(out.pageSize))
 
 
-@install_short_paths
+@in_c
 class Buffer(Resource, BufferHandle):
     """Memory of the device of the calling thread's context.
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
-from ascend_rt._handles import StreamHandle, disruptions, install_short_paths, release
+from ascend_rt._handles import StreamHandle, disruptions, note_chosen_stream, note_default_stream, release
+from ascend_rt._in_c import in_c
 from ascend_rt._in_flight import InFlight, aborting, when_over
 from ascend_rt._lifecycle import HOST, Home, era_of_context
 from ascend_rt._resource import Resource
@@ -45,7 +46,7 @@ _current: ContextVar[Stream | None] = ContextVar("ascend_rt.stream", default=Non
 _default_streams: dict[int, Stream] = {}  # of contexts, by handle: kept with what their tasks use
 
 
-@install_short_paths
+@in_c
 class Stream(Resource, StreamHandle):
     """A queue of work on the device of the calling thread's context.
 
@@ -176,6 +177,7 @@ class Stream(Resource, StreamHandle):
         found = _default_streams.get(handle)
         if found is None or not found._is_open or found._context != context:
             found = _default_streams[handle] = cls.from_handle(handle)
+        note_default_stream(found)
         return found
 
     @contextmanager
@@ -202,6 +204,7 @@ class Stream(Resource, StreamHandle):
 
     def _prepare(self, handle: Any, context: Any | None, where: Home) -> None:
         self._context = context
+        self._context_address = 0 if context is None else address(context)
         self._foreign = None
         self._in_flight = InFlight.of(handle, where.era, context)
 
@@ -634,6 +637,8 @@ class Stream(Resource, StreamHandle):
         state = ", being captured" if is_captured else _STATES.get(status, "")
         return f"{self.handle:#x}{where}" if code else f"{number[0]}{where}{state}"
 
+
+note_chosen_stream(_current.get)
 
 _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
 

@@ -12,7 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ascend_rt._driver import call, check, ffi, lib
-from ascend_rt._handles import short_copy_async, short_fill_async
+from ascend_rt._in_c import in_c
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import AclError, ClosedError, NotSupported
 from ascend_rt.memory import (
@@ -99,7 +99,7 @@ def copy(dst: Operand, src: Operand) -> None:
         check(code, "aclrtMemcpy")
 
 
-@short_copy_async
+@in_c
 def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snapshot: bool = False) -> None:
     """Copy bytes in the order of a stream.
 
@@ -515,7 +515,7 @@ def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
     call(_FILLS[itemsize][0], *arguments)
 
 
-@short_fill_async
+@in_c
 def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsize: int = 1) -> None:
     """Fill device memory with a value in the order of a stream.
 
