@@ -20,7 +20,7 @@ static PyObject *used;          /* a set: what is in flight and keeps anything *
 static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 static MUTEX(on_open_mutex);
-static MUTEX(eras_mutex); /* guards the lists of eras, and the states of all objects against the ends of eras */
+static MUTEX(eras_mutex); /* guards lists of objects, and the states of all objects against the ends of eras */
 
 PyObject *attribute_of(const char *module, const char *name) {
     PyObject *home = PyImport_ImportModule(module);
@@ -208,6 +208,74 @@ static void open_with(handle *self, void *pointer, PyObject *view) {
     Py_XDECREF(before);
 }
 
+/* With the mutex. */
+static void set_closed(handle *self) {
+    STORE(self->state, CLOSED);
+    STORE(self->is_known, false);
+    leave_era(self);
+}
+
+/* Views of memory. A view is in a list of its buffer until either is closed or discarded. No Python code may run
+ * while a list is used: views in it may be in their deallocation. */
+
+/* With the mutex. */
+static void enter_views(buffer *view, buffer *of) {
+    view->next_view = of->first_view;
+    view->view_link = &of->first_view;
+    of->first_view = view;
+    if (view->next_view != NULL) {
+        view->next_view->view_link = &view->next_view;
+    }
+}
+
+/* With the mutex. */
+static void leave_views(buffer *view) {
+    if (view->view_link != NULL) {
+        *view->view_link = view->next_view;
+        if (view->next_view != NULL) {
+            view->next_view->view_link = view->view_link;
+        }
+        view->view_link = NULL;
+    }
+}
+
+/* With the mutex. Views of views, however deep, come before the next view. */
+static void close_views(buffer *self) {
+    while (self->first_view != NULL) {
+        buffer *const view = self->first_view;
+        leave_views(view);
+        set_closed(&view->handle);
+        for (buffer *inner = view->first_view; inner != NULL; inner = view->first_view) {
+            leave_views(inner);
+            enter_views(inner, self);
+        }
+    }
+}
+
+PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
+    PyObject *object = PyType_GenericAlloc(plain_buffer, 0);
+    if (object == NULL) {
+        return NULL;
+    }
+    buffer *const view = (buffer *)object;
+    handle *const of = &view->handle;
+    view->nbytes = nbytes;
+    view->parent = Py_NewRef((PyObject *)self);
+    of->home = get_field(self, &self->handle.home);
+    of->pointer = (char *)self->handle.pointer + offset;
+    LOCK(eras_mutex);
+    const bool is_closed = self->handle.state == CLOSED; /* by another thread, just now */
+    if (is_closed) {
+        set_closed(of);
+    } else {
+        enter_era(of, era_of(of->home));
+        set_open(of, era_of(of->home));
+        enter_views(view, self);
+    }
+    UNLOCK(eras_mutex);
+    return object;
+}
+
 /* Closes an object that has a handle; whether it had one, and nothing was faster. */
 static bool shut(handle *self, enum state other) {
     PyObject *view = NULL;
@@ -216,9 +284,10 @@ static bool shut(handle *self, enum state other) {
     LOCK(eras_mutex);
     is_first = has_handle(self, other);
     if (is_first) {
-        STORE(self->state, CLOSED);
-        STORE(self->is_known, false);
-        leave_era(self);
+        set_closed(self);
+        if (PyType_IsSubtype(Py_TYPE(self), buffer_type)) {
+            close_views((buffer *)self);
+        }
     }
     UNLOCK(eras_mutex);
     if (is_first) {
@@ -312,11 +381,13 @@ static void handle_finalize(PyObject *object) {
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *result = PyObject_CallMethod(object, "_discard", NULL);
-    if (result == NULL) {
-        PyErr_WriteUnraisable(object);
+    if (!discard((handle *)object)) {
+        PyObject *result = PyObject_CallMethod(object, "_discard", NULL);
+        if (result == NULL) {
+            PyErr_WriteUnraisable(object);
+        }
+        Py_XDECREF(result);
     }
-    Py_XDECREF(result);
     PyErr_Restore(type, value, traceback);
 }
 
@@ -362,7 +433,6 @@ static void deallocate(PyObject *object, inquiry clear) {
 #define EVENT_FIELDS(DO) DO(before) DO(work)
 #define STREAM_FIELDS(DO) DO(in_flight)
 #define GRAPH_FIELDS(DO) DO(kept)
-#define BUFFER_FIELDS(DO) DO(parent) DO(views)
 #define IN_FLIGHT_FIELDS(DO) DO(work) DO(open)
 #define BATCH_FIELDS(DO) DO(objects)
 
@@ -404,7 +474,24 @@ static void handle_deallocate(PyObject *object) { deallocate(object, handle_clea
 COLLECTED_TYPE(event, handle, EVENT_FIELDS)
 COLLECTED_TYPE(stream, handle, STREAM_FIELDS)
 COLLECTED_TYPE(graph, handle, GRAPH_FIELDS)
-COLLECTED_TYPE(buffer, handle, BUFFER_FIELDS)
+
+static int buffer_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(((buffer *)object)->parent);
+    return handle_traverse(object, visit, arg);
+}
+
+/* A view leaves the list of its parent before that may go. */
+static int buffer_clear(PyObject *object) {
+    buffer *self = (buffer *)object;
+    LOCK(eras_mutex);
+    leave_views(self);
+    UNLOCK(eras_mutex);
+    Py_CLEAR(self->parent);
+    return handle_clear(object);
+}
+
+static void buffer_deallocate(PyObject *object) { deallocate(object, buffer_clear); }
+
 COLLECTED_TYPE(in_flight, root, IN_FLIGHT_FIELDS)
 COLLECTED_TYPE(batch, chain, BATCH_FIELDS)
 
@@ -453,7 +540,6 @@ static PyMemberDef stream_members[] = {MEMBER(stream, "_context_address", contex
 static PyMemberDef buffer_members[] = {
     MEMBER(buffer, "_nbytes", nbytes, T_ULONGLONG),
     MEMBER(buffer, "_parent", parent, T_OBJECT),
-    MEMBER(buffer, "_views", views, T_OBJECT),
     {0},
 };
 
@@ -524,6 +610,23 @@ static PyObject *event_is_newest(PyObject *self, PyObject *number) {
     const unsigned long long asked = PyLong_AsUnsignedLongLong(number);
     return PyErr_Occurred() == NULL ? PyBool_FromLong(is_newest((event *)self, asked)) : NULL;
 }
+
+static PyObject *buffer_get_view(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    handle *const self = (handle *)object;
+    const uint64_t offset = count == 2 ? PyLong_AsUnsignedLongLong(args[0]) : 0;
+    const uint64_t nbytes = count == 2 ? PyLong_AsUnsignedLongLong(args[1]) : 0;
+    if (count != 2 || PyErr_Occurred() != NULL) {
+        PyErr_SetString(PyExc_TypeError, "_view() takes an offset and a size");
+        return NULL;
+    }
+    return has_pointer(self) ? buffer_view((buffer *)self, offset, nbytes) : refuse(object);
+}
+
+static PyMethodDef buffer_methods[] = {
+    {"_view", (PyCFunction)(void (*)(void))buffer_get_view, METH_FASTCALL,
+     "Return a view of a part, which is closed with this."},
+    {0},
+};
 
 static PyMethodDef event_methods[] = {
     {"_newest_record", event_newest_record, METH_NOARGS,
@@ -695,6 +798,7 @@ static PyType_Slot graph_slots[] = {
 
 static PyType_Slot buffer_slots[] = {
     COLLECTED_SLOTS(buffer),
+    SLOT(tp_methods, buffer_methods),
     SLOT(tp_members, buffer_members),
     SLOT(tp_doc, "What the short paths of a buffer need."),
     {0},

@@ -69,7 +69,8 @@ typedef struct buffer {
     handle handle;
     uint64_t nbytes;  /* set once */
     PyObject *parent; /* what must live as long as the memory is used */
-    PyObject *views;  /* made by the first slice */
+    struct buffer *first_view;
+    struct buffer *next_view, **view_link; /* in the list of the one that this is a view of, as in that of an era */
 } buffer;
 
 /* What a stream does from one report of a failed task to the next. */
@@ -80,6 +81,8 @@ typedef struct work {
 } work;
 
 extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type, *batch_type;
+
+extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 
 /* Functions that return whether something worked have set an exception otherwise. */
 
@@ -109,6 +112,12 @@ void handle_reopen(handle *self);
 
 /* Makes a new object own a handle; takes the home. */
 bool handle_own(PyObject *self, void *pointer, PyObject *home);
+
+/* A new reference to a view of a part of a buffer whose pointer is known. Closing the buffer closes the view. */
+PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
+
+/* Gives the handle of an object back that is discarded. Returns false if the method in Python has to. */
+bool discard(handle *self);
 /* Whether somebody is told of objects that own a handle. */
 bool is_open_told(void);
 

@@ -47,7 +47,7 @@ class GraphHandle(Handle):
 class BufferHandle(Handle):
     _nbytes: int
     _parent: Any
-    _views: Any
+    def _view(self, offset: int, nbytes: int, /) -> Any: ...
 
 class Batch:
     objects: list[tuple[object, ...]]

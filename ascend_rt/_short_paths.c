@@ -157,21 +157,45 @@ static bool find_places(void) {
     return is_found;
 }
 
-PyObject *destroy(handle *self, int place) {
+static aclError try_to_destroy(handle *self, int place) {
     void *const pointer = self->pointer;
     aclError code;
     if (!handle_shut(self)) {
-        Py_RETURN_NONE; /* another thread has closed it */
+        return ACL_SUCCESS; /* another thread has closed it */
     }
     Py_BEGIN_ALLOW_THREADS;
     shared->await_left(pointer);
     code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
     Py_END_ALLOW_THREADS;
-    if (code == ACL_SUCCESS) {
-        Py_RETURN_NONE;
+    if (code != ACL_SUCCESS) {
+        handle_reopen(self);
     }
-    handle_reopen(self);
-    return fail(code, functions[place].name);
+    return code;
+}
+
+PyObject *destroy(handle *self, int place) {
+    const aclError code = try_to_destroy(self, place);
+    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, functions[place].name);
+}
+
+/* Classes whose objects are discarded without Python, which warns of what fails. */
+static const struct discarded {
+    PyTypeObject **type;
+    int place;
+} discarded[] = {{&plain_event, DESTROY}, {&plain_buffer, FREE}};
+
+bool discard(handle *self) {
+    PyTypeObject *const type = Py_TYPE(self);
+    for (size_t i = 0; i < sizeof discarded / sizeof discarded[0] && LOAD(self->is_known); ++i) {
+        if (type == *discarded[i].type && !LOAD(self->is_owned)) {
+            handle_shut(self);
+            return true;
+        }
+        if (type == *discarded[i].type && is_direct(discarded[i].place) && !is_shared_event((PyObject *)self)) {
+            return try_to_destroy(self, discarded[i].place) == ACL_SUCCESS;
+        }
+    }
+    return false;
 }
 
 /* Putting paths in the place of methods. */

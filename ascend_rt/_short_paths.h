@@ -13,7 +13,6 @@ extern const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
 
 extern PyTypeObject *plain_event;  /* ascend_rt.Event */
 extern PyTypeObject *plain_stream; /* ascend_rt.Stream */
-extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 
 /* Functions of the table. */
 
@@ -57,6 +56,9 @@ PyObject *fail(int code, const char *function);
 static inline bool is_event(PyObject *object) {
     return Py_TYPE(object) == plain_event || PyType_IsSubtype(Py_TYPE(object), event_type);
 }
+
+/* Whether others may have the event's handle, of which Python keeps a note. */
+static inline bool is_shared_event(PyObject *object) { return is_event(object) && LOAD(((event *)object)->is_shared); }
 
 static inline bool is_stream(PyObject *object) {
     return Py_TYPE(object) == plain_stream || PyType_IsSubtype(Py_TYPE(object), stream_type);

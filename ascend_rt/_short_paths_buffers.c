@@ -6,7 +6,7 @@ PyTypeObject *plain_buffer;
 
 static PyObject *allocate_again; /* ascend_rt._in_flight.allocate_again */
 
-enum { INIT, CLOSE, PATHS };
+enum { INIT, CLOSE, PART, PATHS };
 
 static short_path paths[PATHS];
 
@@ -38,22 +38,38 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
 }
 
 static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    buffer *const self = (buffer *)object;
-    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) ||
-        !LOAD(self->handle.is_known) || !LOAD(self->handle.is_owned) || !is_none(LOAD(self->views))) {
+    handle *const self = (handle *)object;
+    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) || !LOAD(self->is_known) ||
+        !LOAD(self->is_owned)) {
         return call_python(&paths[CLOSE], object, args, count, names);
     }
-    PyObject *const closed = destroy(&self->handle, FREE);
-    if (closed == NULL || is_none(LOAD(self->views))) {
-        return closed;
+    return destroy(self, FREE);
+}
+
+/* Finds a part of a buffer that is a range of bytes and not empty. */
+static bool find_part(const buffer *self, PyObject *part, Py_ssize_t *start, Py_ssize_t *nbytes) {
+    Py_ssize_t stop = 0, step = 0;
+    if (!PySlice_Check(part) || PySlice_Unpack(part, start, &stop, &step) != 0) {
+        PyErr_Clear(); /* the method in Python will raise it again */
+        return false;
     }
-    Py_DECREF(closed); /* another thread has sliced it meanwhile: the method in Python closes the views */
-    return call_python(&paths[CLOSE], object, args, count, names);
+    *nbytes = PySlice_AdjustIndices((Py_ssize_t)self->nbytes, start, &stop, step);
+    return *nbytes > 0 && step == 1;
+}
+
+static PyObject *buffer_part(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    buffer *const self = (buffer *)object;
+    Py_ssize_t start = 0, nbytes = 0;
+    if (count != 1 || names != NULL || !has_pointer(&self->handle) || !find_part(self, args[0], &start, &nbytes)) {
+        return call_python(&paths[PART], object, args, count, names);
+    }
+    return buffer_view(self, (uint64_t)start, (uint64_t)nbytes);
 }
 
 static short_path paths[PATHS] = {
     [INIT] = {.name = "__init__", .call = METHOD(buffer_init)},
     [CLOSE] = {.name = "close", .call = METHOD(buffer_close)},
+    [PART] = {.name = "__getitem__", .call = METHOD(buffer_part)},
 };
 
 static bool connect(PyObject *class) {

@@ -3,46 +3,62 @@
 #include "_short_paths.h"
 
 static PyTypeObject *plain_pinned; /* ascend_rt.PinnedBuffer */
-static PyObject *span_name;        /* "_span" */
-static PyObject *flags_name;       /* "flags" */
-static PyObject *writeable_name;   /* "writeable" */
+static PyObject *itemsize_name;    /* "itemsize" */
 
 enum { COPY_ASYNC, FILL_ASYNC, PATHS };
 
 static short_path paths[PATHS];
 
 typedef struct span {
-    void *address; /* as the _span of a pinned buffer has it packed, and so the size */
+    void *address;
     size_t nbytes;
     bool is_on_device;
 } span;
 
-enum { PACKED = offsetof(span, is_on_device) };
+/* An array of numpy, as every extension that is compiled for numpy 1 or 2 has it from ndarraytypes.h
+ * (PyArrayObject_fields; https://numpy.org/doc/stable/reference/c-api/types-and-structures.html). */
+typedef struct array {
+    PyObject ob_base;
+    char *data;
+    int dimensions_count;
+    intptr_t *dimensions, *strides;
+    PyObject *base, *type;
+    int flags;
+} array;
 
-/* Whether memory of the host may be written to, which only numpy knows. */
-static bool is_writable(PyObject *array) {
-    PyObject *flags = PyObject_GetAttr(array, flags_name);
-    PyObject *writable = flags != NULL ? PyObject_GetAttr(flags, writeable_name) : NULL;
-    Py_XDECREF(flags);
-    Py_XDECREF(writable);
-    return writable == Py_True;
+enum { IS_IN_ORDER = 0x0001, IS_WRITABLE = 0x0400 }; /* NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE */
+
+static size_t size_of_element(PyObject *object) {
+    PyObject *number = PyObject_GetAttr(object, itemsize_name);
+    const size_t size = number != NULL ? PyLong_AsSize_t(number) : 0;
+    Py_XDECREF(number);
+    PyErr_Clear(); /* the function in Python will raise it again */
+    return size;
 }
 
-static bool find_pinned(PyObject *operand, bool is_written, span *found) {
-    PyObject *packed = PyObject_GetAttr(operand, span_name);
-    const bool is_known = packed != NULL && Py_TYPE(packed) == &PyBytes_Type;
-    const bool is_whole = is_known && (!is_written || is_writable(operand));
-    if (is_whole) {
-        memcpy(found, PyBytes_AsString(packed), PACKED);
-        found->is_on_device = false;
-    } else {
-        PyErr_Clear(); /* the function in Python will raise it again */
+/* Size of an array in C order; 0: it is empty. The stride of a dimension of 1 may be anything. */
+static size_t size_of(const array *of) {
+    size_t nbytes = 0;
+    for (int i = 0; i < of->dimensions_count; ++i) {
+        if (of->dimensions[i] == 0) {
+            return 0;
+        }
+        if (of->dimensions[i] > 1 && nbytes == 0) {
+            nbytes = (size_t)of->dimensions[i] * (size_t)of->strides[i];
+        }
     }
-    Py_XDECREF(packed);
-    return is_whole;
+    return nbytes != 0 ? nbytes : size_of_element((PyObject *)of);
 }
 
-/* Finds where an operand is, if it is a buffer or a whole pinned one. */
+/* A pinned buffer that is closed has no bytes, and its error is raised in Python. */
+static bool find_pinned(PyObject *operand, bool is_written, span *found) {
+    const array *const of = (const array *)operand;
+    const int needed = IS_IN_ORDER | (is_written ? IS_WRITABLE : 0);
+    *found = (span){of->data, (of->flags & needed) == needed ? size_of(of) : 0, false};
+    return found->nbytes != 0;
+}
+
+/* Finds where an operand is, if it is a buffer or a pinned one in C order. */
 static bool find_span(PyObject *operand, bool is_written, span *found) {
     if (Py_TYPE(operand) == plain_pinned) {
         return find_pinned(operand, is_written, found);
@@ -67,12 +83,14 @@ static PyObject *submitted(submission made, int place, PyObject *stream_, PyObje
 
 static bool can_submit(int place, PyObject *on) { return is_direct(place) && has_pointer((handle *)on); }
 
-static PyObject *copy_between(PyObject *dst, PyObject *src, PyObject *stream_) {
-    span to, from;
-    if (!can_submit(COPY, stream_) || !find_span(dst, true, &to) || !find_span(src, false, &from) ||
-        (!to.is_on_device && !from.is_on_device)) {
-        return NULL;
-    }
+enum { DST, SRC, VALUE = SRC, STREAM, OPTION, PARAMETERS };
+
+static bool find_spans(PyObject *const *given, span *to, span *from) {
+    return find_span(given[DST], true, to) && find_span(given[SRC], false, from) &&
+           (to->is_on_device || from->is_on_device);
+}
+
+static PyObject *copy_between(span to, span from, PyObject *const *given, PyObject *stream_) {
     static const aclrtMemcpyKind kinds[2][2] = {
         /* from, to the device */
         {ACL_MEMCPY_HOST_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE},
@@ -83,16 +101,17 @@ static PyObject *copy_between(PyObject *dst, PyObject *src, PyObject *stream_) {
     submission made;
     SUBMIT(made, on, true,
            FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on));
-    return submitted(made, COPY, stream_, dst, src);
+    return submitted(made, COPY, stream_, given[DST], given[SRC]);
 }
 
 static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
-    enum { DST, SRC, STREAM, SNAPSHOT, PARAMETERS };
     PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
+    span to, from;
     (void)module;
     if (parse(&paths[COPY_ASYNC].of, given, args, count, names) &&
-        (given[SNAPSHOT] == NULL || given[SNAPSHOT] == Py_False) && (on = given_or_current(given[STREAM])) != NULL) {
-        result = copy_between(given[DST], given[SRC], on);
+        (given[OPTION] == NULL || given[OPTION] == Py_False) && find_spans(given, &to, &from) &&
+        (on = given_or_current(given[STREAM])) != NULL && can_submit(COPY, on)) {
+        result = copy_between(to, from, given, on);
     }
     Py_XDECREF(on);
     return result_or_python(result, &paths[COPY_ASYNC], NULL, args, count, names);
@@ -105,25 +124,22 @@ static bool find_byte(PyObject *value, long *found) {
     return overflow == 0 && *found >= 0 && *found <= UINT8_MAX;
 }
 
-static PyObject *fill_with_byte(PyObject *dst, PyObject *byte, PyObject *stream_) {
-    long value = 0;
-    if (!can_submit(FILL, stream_) || !is_buffer(dst) || !has_pointer((handle *)dst) || !find_byte(byte, &value)) {
-        return NULL;
-    }
-    void *const on = ((handle *)stream_)->pointer, *const to = ((handle *)dst)->pointer;
-    const size_t nbytes = ((buffer *)dst)->nbytes;
+static PyObject *fill_with_byte(span to, long value, PyObject *dst, PyObject *stream_) {
+    void *const on = ((handle *)stream_)->pointer;
     submission made;
-    SUBMIT(made, on, true, FUNCTION(aclrtMemsetAsync, FILL)(to, nbytes, (int32_t)value, nbytes, on));
+    SUBMIT(made, on, true, FUNCTION(aclrtMemsetAsync, FILL)(to.address, to.nbytes, (int32_t)value, to.nbytes, on));
     return submitted(made, FILL, stream_, dst, NULL);
 }
 
 static PyObject *fill_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
-    enum { DST, VALUE, STREAM, ITEMSIZE, PARAMETERS };
     PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
+    span to;
+    long value = 0;
     (void)module;
-    if (parse(&paths[FILL_ASYNC].of, given, args, count, names) && given[ITEMSIZE] == NULL &&
-        (on = given_or_current(given[STREAM])) != NULL) {
-        result = fill_with_byte(given[DST], given[VALUE], on);
+    if (parse(&paths[FILL_ASYNC].of, given, args, count, names) && given[OPTION] == NULL &&
+        find_span(given[DST], true, &to) && to.is_on_device && find_byte(given[VALUE], &value) &&
+        (on = given_or_current(given[STREAM])) != NULL && can_submit(FILL, on)) {
+        result = fill_with_byte(to, value, given[DST], on);
     }
     Py_XDECREF(on);
     return result_or_python(result, &paths[FILL_ASYNC], NULL, args, count, names);
@@ -144,11 +160,9 @@ static PyObject *pinned(PyObject *module, PyObject *class) {
 
 bool copies_add(PyObject *module) {
     static PyMethodDef functions_of_module[] = {
-        {"pinned", pinned, METH_O, "Know a class of pinned memory, whose objects tell their _span; return the class."},
+        {"pinned", pinned, METH_O, "Know the class of pinned memory; return it."},
         {0},
     };
-    return (span_name = PyUnicode_InternFromString("_span")) != NULL &&
-           (flags_name = PyUnicode_InternFromString("flags")) != NULL &&
-           (writeable_name = PyUnicode_InternFromString("writeable")) != NULL &&
+    return (itemsize_name = PyUnicode_InternFromString("itemsize")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0;
 }

@@ -28,7 +28,7 @@ static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, 
 static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     handle *const self = (handle *)object;
     if (count != 0 || names != NULL || !is_direct(DESTROY) || !LOAD(self->is_known) || !LOAD(self->is_owned) ||
-        LOAD(((event *)object)->is_shared)) { /* others may have the handle, of which Python keeps a note */
+        is_shared_event(object)) {
         return call_python(&paths[CLOSE], object, args, count, names);
     }
     return destroy(self, DESTROY);
@@ -68,8 +68,8 @@ bool record(event *self, stream *on) {
 
 static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *given = NULL, *on = NULL, *result = NULL;
-    if (parse(&paths[RECORD_ON].of, &given, args, count, names) && (on = given_or_current(given)) != NULL &&
-        can_record(self, on) && record((event *)self, (stream *)on)) {
+    if (parse(&paths[RECORD_ON].of, &given, args, count, names) && has_pointer((handle *)self) &&
+        (on = given_or_current(given)) != NULL && can_record(self, on) && record((event *)self, (stream *)on)) {
         result = Py_NewRef(Py_None);
     }
     Py_XDECREF(on);

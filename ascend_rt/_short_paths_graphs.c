@@ -30,8 +30,8 @@ static PyObject *launch(graph *self, stream *stream_) {
 
 static PyObject *graph_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *given = NULL, *on = NULL, *result = NULL;
-    if (parse(&paths[LAUNCH_ON].of, &given, args, count, names) && (on = given_or_current(given)) != NULL &&
-        can_launch((graph *)self, on)) {
+    if (parse(&paths[LAUNCH_ON].of, &given, args, count, names) && has_pointer((handle *)self) &&
+        (on = given_or_current(given)) != NULL && can_launch((graph *)self, on)) {
         result = launch((graph *)self, (stream *)on);
     }
     Py_XDECREF(on);

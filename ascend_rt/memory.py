@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
@@ -41,8 +39,6 @@ _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGE
 
 PINNED_IS_CLOSED = "this pinned buffer is closed"
 HAS_OBJECTS = "an array of Python objects has addresses for content; convert it to numbers"
-
-_views_lock = threading.RLock()  # closing a view closes the views of it
 
 
 class PointerAttributes(NamedTuple):
@@ -133,7 +129,6 @@ class Buffer(Resource, BufferHandle):
     _what = "buffer"
     _nbytes: int
     _parent: object  # what must live as long as the memory is used
-    _views: weakref.WeakSet[Buffer] | None  # made by the first slice
     __eq__, __hash__ = object.__eq__, object.__hash__  # several views may begin at one address
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
@@ -149,7 +144,6 @@ class Buffer(Resource, BufferHandle):
     def _describe(self, nbytes: int, parent: object) -> None:
         self._nbytes = nbytes
         self._parent = parent
-        self._views = None
 
     @classmethod
     def from_array(cls, array: HostMemory) -> Self:
@@ -352,24 +346,7 @@ class Buffer(Resource, BufferHandle):
         start, stop, step = part.indices(self._nbytes)
         if step != 1 or stop <= start:
             raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
-        view = Buffer._lend(self.handle + start, stop - start, self, self._home)
-        self._close_with_this(view)
-        return view
-
-    def _close_with_this(self, view: Buffer) -> None:
-        with _views_lock:
-            if self._views is None:
-                self._views = weakref.WeakSet()
-            self._views.add(view)
-        if self.is_closed:  # by another thread, which has not seen the view
-            view.close()
-
-    def _take_handle(self) -> Any | None:
-        handle = super()._take_handle()  # first: who adds a view later sees that this is closed
-        with _views_lock:
-            for view in tuple(self._views or ()):
-                view.close()
-        return handle
+        return self._view(start, stop - start)
 
     @property
     def base(self) -> Buffer | None:

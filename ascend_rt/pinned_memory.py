@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import struct
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, overload
@@ -13,7 +12,7 @@ import numpy as np
 
 from ascend_rt import _handles, _lifecycle
 from ascend_rt._arrays import numbers, plain
-from ascend_rt._driver import address, check, ffi, lib
+from ascend_rt._driver import check, ffi, lib
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt.errors import ForkedProcess, RuntimeClosed
 from ascend_rt.memory import check_size
@@ -77,7 +76,6 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """
 
     _memory: object
-    _span: bytes | None = None  # of a whole allocation: address and size, as the short path of copies has them
     _is_pinned = True  # by which copies know it without importing this module
 
     def __new__(cls, nbytes: int) -> PinnedBuffer[np.uint8]:
@@ -163,7 +161,6 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
         memory = ffi.gc(out[0], _free_host, nbytes)
         array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
-        array._span = struct.pack("PN", address(memory), nbytes)
         return array
 
     @property
@@ -212,7 +209,6 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     def __setstate__(self, state: Any) -> None:
         """Take other memory in the place of the pinned one, which is freed with the last reference to this object."""
-        self._span = None
         if self.base is not None:  # views, queued copies and what uses the buffer protocol only refer to this object
             self._memory = self.base
         super().__setstate__(state)

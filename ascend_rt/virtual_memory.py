@@ -7,6 +7,7 @@ more memory behind them when it is needed.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ascend_rt.enums import MemAttr
+
+
+_ranges_lock = threading.RLock()  # a finalizer may get here inside
 
 
 class PhysicalMemory(Resource):
@@ -178,9 +182,10 @@ class MappedBuffer(Buffer):
     >>> addresses.close()  # nothing is mapped any more
     """
 
-    __slots__ = ("_virtual",)
+    __slots__ = ("_ranges", "_virtual")
     _what = "mapped buffer"
     _virtual: VirtualMemory
+    _ranges: weakref.WeakSet[Buffer]  # of addresses, closed with this; those of slices are closed as a buffer's are
 
     def allow(self, device: Device) -> None:
         """Let another device read and write the memory (``aclrtMemSetAccess``)."""
@@ -189,6 +194,19 @@ class MappedBuffer(Buffer):
         access.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
         access.location.id = id_of(device)
         call("aclrtMemSetAccess", self._handle, self._nbytes, access, 1)
+
+    def _close_with_this(self, view: Buffer) -> None:
+        with _ranges_lock:
+            self._ranges.add(view)
+        if self.is_closed:  # by another thread, which has not seen the view
+            view.close()
+
+    def _take_handle(self) -> Any | None:
+        handle = super()._take_handle()  # first: who adds a range later sees that this is closed
+        with _ranges_lock:
+            for view in tuple(self._ranges):
+                view.close()
+        return handle
 
     def _destroy(self, handle: Any) -> None:
         self._virtual._unmap(address(handle))
@@ -275,7 +293,7 @@ class VirtualMemory(Resource):
         start = self._address(memory.nbytes, index(offset))
         call("aclrtMapMem", ffi.cast("void *", start), memory.nbytes, 0, memory._handle, 0)
         buffer = MappedBuffer.__new__(MappedBuffer)
-        buffer._virtual = self
+        buffer._virtual, buffer._ranges = self, weakref.WeakSet()
         buffer._set(ffi.cast("void *", start), memory.nbytes, memory, memory._home)
         self._mappings[start] = _Mapping(weakref.ref(buffer), memory._home)
         return buffer

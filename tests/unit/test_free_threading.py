@@ -15,7 +15,6 @@ import pytest
 from support.threads import in_threads
 
 from ascend_rt import Buffer, CachingAllocator, Device, Event, PinnedBuffer, Stream, _handles, copy_async, sim
-from ascend_rt import memory as memory_module
 from ascend_rt._in_flight import InFlight
 from ascend_rt.errors import ClosedError, InvalidArgument, InvalidHandle, TaskFailed
 from ascend_rt.testing import no_leaks
@@ -238,30 +237,7 @@ def test_views_are_closed_with_their_buffer(device: Device) -> None:
             assert all(view.is_closed for view in views)
 
 
-def test_a_view_that_begins_while_its_buffer_closes_does_not_stay_open(
-    device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock, views = memory_module._views_lock, []
-    memory = Buffer(64)
-    memory[:8].close()
-
-    class SliceAtTheEnd:
-        def __enter__(self) -> None:
-            lock.acquire()
-
-        def __exit__(self, *_: object) -> None:
-            lock.release()
-            monkeypatch.undo()
-            open_after(lambda: views.append(memory[8:]))
-
-    monkeypatch.setattr(memory_module, "_views_lock", SliceAtTheEnd())
-    memory.close()
-    assert all(view.is_closed for view in views)
-
-
 def test_the_first_view_may_begin_while_its_buffer_closes(device: Device) -> None:
-    """The short path of a buffer without views looks at them before and after it closes the handle."""
-
     def slice_while_it_closes() -> list[Buffer]:
         views: list[Buffer] = []
         memory = Buffer(64)

@@ -190,18 +190,6 @@ def test_a_stream_whose_destruction_was_interrupted_is_not_destroyed_again(devic
     assert stream.is_closed  # a new stream may have the handle
 
 
-def test_a_view_of_a_buffer_that_is_closed_meanwhile_is_closed(device: Device, monkeypatch: Any) -> None:
-    buffer, lend = Buffer(64), Buffer._lend
-
-    def lend_and_close(*arguments: Any) -> Buffer:
-        view = lend(*arguments)
-        buffer.close()
-        return view
-
-    monkeypatch.setattr(Buffer, "_lend", staticmethod(lend_and_close))
-    assert buffer[:8].is_closed
-
-
 def test_a_complete_event_lets_go_of_what_was_submitted_before(stream: Stream, other: Stream) -> None:
     with Latch(other):
         before = fill_and_forget(stream)

@@ -141,12 +141,25 @@ def test_closing_a_view_frees_nothing(filled: tuple[Buffer, np.ndarray]) -> None
     assert np.array_equal(content(memory), sent)
 
 
-def test_views_do_not_accumulate(filled: tuple[Buffer, np.ndarray]) -> None:
+def test_views_may_be_discarded_in_any_order_before_their_buffer_closes(filled: tuple[Buffer, np.ndarray]) -> None:
     memory, _ = filled
-    for _ in range(1000):
-        memory[1:2]
-    assert memory._views is not None
-    assert len(memory._views) == 0
+    views = [memory[i:] for i in range(30)]
+    views += [views[i][1:] for i in range(20)]  # views of views
+    del views[::3]
+    memory.close()
+    assert all(view.is_closed for view in views)
+
+
+def test_a_deep_chain_of_views_closes(device: Device) -> None:
+    memory = Buffer(64)
+    views = [memory]
+    for _ in range(20_000):
+        views.append(views[-1][:])
+    memory.close()
+    assert all(view.is_closed for view in views)
+    newest = views.pop()
+    views.clear()
+    del memory, newest  # which has kept all the others
 
 
 def test_threads_may_slice_and_close_at_once(device: Device) -> None:

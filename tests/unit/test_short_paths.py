@@ -6,11 +6,13 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ascend_rt
@@ -166,15 +168,42 @@ def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> Non
         assert len(stream._in_flight) == 2
 
 
-@pytest.mark.parametrize("span", [None, 5, "0123456789abcdef", bytearray(16)])
-def test_a_pinned_buffer_that_does_not_tell_its_memory(stream: Stream, span: Any) -> None:
-    pinned, memory = PinnedBuffer.from_array(b"contents"), Buffer(8)
-    pinned._span = span
+LAYOUTS: dict[str, Callable[[PinnedBuffer[Any]], Any]] = {
+    "part": lambda whole: whole[8:40],
+    "rows": lambda whole: whole.reshape(4, 16)[1:3],
+    "element": lambda whole: whole[5:6],
+    "no dimension": lambda whole: whole[5:6].reshape(()),
+    "dimensions of one": lambda whole: whole[8:40].reshape(1, 32, 1)[:, ::1, ::-1],
+    "wide elements": lambda whole: whole.view(np.complex128)[1:2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_part_of_pinned_memory_in_order_is_copied_without_python(layout: Any, stream: Stream) -> None:
+    numbers = np.arange(128, dtype=np.uint8)
+    source, target = layout(PinnedBuffer.from_array(numbers[:64])), layout(PinnedBuffer.from_array(numbers[64:]))
+    memory = Buffer(source.nbytes)
+    assert called_in_python(lambda: copy_async(memory, source, stream)) == []
+    assert called_in_python(lambda: copy_async(target, memory, stream)) == []
+    stream.synchronize()
+    assert target.tobytes() == source.tobytes()
+
+
+@pytest.mark.parametrize("change", ["strides", "shape", "dtype"])
+def test_a_copy_uses_the_layout_that_pinned_memory_has_now(change: str, stream: Stream) -> None:
+    pinned, memory = PinnedBuffer.from_array(np.arange(64, dtype=np.uint8).reshape(8, 8)), Buffer(64)
+    copy_async(memory, pinned, stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of numpy, for such changes
+        if change == "strides":
+            pinned.strides = (1, 8)
+            with pytest.raises((BufferError, ValueError)):
+                copy_async(memory, pinned, stream)
+            return
+        setattr(pinned, change, {"shape": (2, 4, 8), "dtype": np.dtype(np.uint64)}[change])
     copy_async(memory, pinned, stream)
     stream.synchronize()
-    told = bytearray(8)
-    copy(told, memory)
-    assert told == b"contents"
+    assert memory.to_numpy().tobytes() == bytes(range(64))
 
 
 def test_a_copy_to_pinned_memory_that_is_read_only_is_refused(stream: Stream) -> None:
