@@ -880,7 +880,7 @@ static bool add_types(PyObject *module) {
 
 static bool find_parts(void) {
     PyObject *find = attribute_of("ascend_rt._driver", "shared_parts");
-    PyObject *address = find != NULL ? PyObject_CallFunctionObjArgs(find, NULL) : NULL;
+    PyObject *address = find != NULL ? PyObject_CallNoArgs(find) : NULL;
     parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
     Py_XDECREF(find);

@@ -131,7 +131,7 @@ PyObject *home_of_new(enum living living) {
     if (home == NULL && living == ON_DEVICE) {
         home = home_on_device();
     }
-    return home != NULL ? home : PyObject_CallFunctionObjArgs(places[living].find, NULL);
+    return home != NULL ? home : PyObject_CallNoArgs(places[living].find);
 }
 
 static PyObject *note_homes(PyObject *module, PyObject *const *args, Py_ssize_t count) {

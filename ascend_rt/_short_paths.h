@@ -203,6 +203,9 @@ PyObject *home_of_new(enum living living);
 /* Closes an object by a function that takes its handle; if that fails, it stays open. */
 PyObject *destroy(handle *self, int place);
 
+/* A new event, as Event() makes it. */
+PyObject *new_event(void);
+
 bool can_record(PyObject *event, PyObject *stream);
 /* Returns whether the event is recorded; otherwise with an exception. */
 bool record(event *self, stream *on);

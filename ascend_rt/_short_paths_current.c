@@ -2,60 +2,59 @@
 /* The current stream: of calls without one. ascend_rt.Stream.current() finds it, and this finds what that has found. */
 #include "_short_paths.h"
 
-static PyObject *chosen; /* get() of the context variable with the stream of the innermost block of as_current() */
+static PyObject *chosen; /* get() of the context variable with the stream of the innermost block; NULL: no block yet */
 
 /* Default streams of contexts, by their handles. */
-enum { PLACES = 64 };
-static PyObject *default_streams[PLACES];
+enum { PLACES_LOG2 = 6 };
+static PyObject *default_streams[1 << PLACES_LOG2];
 static MUTEX(default_streams_mutex);
 
 static PyObject **place_of(const void *handle) {
     const uint64_t mixed = (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15; /* multiplicative hashing */
-    return &default_streams[mixed >> 58];
+    return &default_streams[mixed >> (64 - PLACES_LOG2)];
 }
 
-static bool is_in(stream *found, const void *context) {
-    return LOAD(found->context) == (uint64_t)(uintptr_t)context && LOAD(found->handle.state) == OPEN;
-}
-
-static PyObject *find_default(const void *handle, const void *context) {
+static PyObject *find_default(void) {
+    void *handle = NULL;
+    aclError code;
+    if (!is_direct(GET_DEFAULT_STREAM)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtCtxGetCurrentDefaultStream, GET_DEFAULT_STREAM)(&handle);
+    Py_END_ALLOW_THREADS;
     LOCK(default_streams_mutex);
     stream *const found = (stream *)*place_of(handle);
     const bool is_right =
-        found != NULL && has_pointer(&found->handle) && found->handle.pointer == handle && is_in(found, context);
+        code == ACL_SUCCESS && found != NULL && LOAD(found->handle.is_known) && found->handle.pointer == handle;
     PyObject *const result = is_right ? Py_NewRef((PyObject *)found) : NULL;
     UNLOCK(default_streams_mutex);
     return result;
 }
 
-/* Whether a stream that was chosen is for the calling thread's context. */
-static bool is_current(PyObject *object, const void *context) {
+/* Takes the reference to what a block has chosen, which is for one context. */
+static PyObject *for_this_context(PyObject *object) {
     stream *const found = (stream *)object;
-    const uint64_t its = is_stream(object) ? LOAD(found->context) : 0;
-    return is_stream(object) && (its == 0 || its == (uint64_t)(uintptr_t)context) && LOAD(found->handle.state) != ENDED;
+    const uint64_t its = LOAD(found->context);
+    void *context = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = is_direct(GET_CONTEXT) ? FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context) : -1;
+    Py_END_ALLOW_THREADS;
+    const bool is_right = code == ACL_SUCCESS && (its == 0 || its == (uint64_t)(uintptr_t)context);
+    if (!is_right || LOAD(found->handle.state) == ENDED) {
+        Py_CLEAR(object);
+    }
+    return object;
 }
 
 static PyObject *current(void) {
-    PyObject *const found = chosen != NULL && is_direct(GET_CONTEXT) && is_direct(GET_DEFAULT_STREAM)
-                                ? PyObject_CallFunctionObjArgs(chosen, NULL)
-                                : NULL;
-    if (found == NULL) {
-        PyErr_Clear(); /* Python finds it again */
-        return NULL;
+    PyObject *const found = LOAD(chosen) != NULL ? PyObject_CallNoArgs(chosen) : Py_NewRef(Py_None);
+    if (found != NULL && is_stream(found)) {
+        return for_this_context(found);
     }
-    void *context = NULL, *handle = NULL;
-    aclError code;
-    Py_BEGIN_ALLOW_THREADS;
-    code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context);
-    if (code == ACL_SUCCESS && found == Py_None) {
-        code = FUNCTION(aclrtCtxGetCurrentDefaultStream, GET_DEFAULT_STREAM)(&handle);
-    }
-    Py_END_ALLOW_THREADS;
-    if (code == ACL_SUCCESS && is_current(found, context)) {
-        return found;
-    }
-    Py_DECREF(found);
-    return code == ACL_SUCCESS && handle != NULL ? find_default(handle, context) : NULL;
+    Py_XDECREF(found);
+    return find_default();
 }
 
 PyObject *given_or_current(PyObject *given) {
@@ -81,7 +80,10 @@ static PyObject *note_default_stream(PyObject *module, PyObject *object) {
 
 static PyObject *note_chosen(PyObject *module, PyObject *get) {
     (void)module;
-    set(&chosen, Py_NewRef(get));
+    LOCK(default_streams_mutex);
+    PyObject *before = exchange(&chosen, Py_NewRef(get));
+    UNLOCK(default_streams_mutex);
+    Py_XDECREF(before);
     Py_RETURN_NONE;
 }
 

@@ -8,21 +8,37 @@ enum { INIT, CLOSE, RECORD_ON, IS_DONE, SYNCHRONIZE, PATHS };
 
 static short_path paths[PATHS];
 
-static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    handle *self = (handle *)object;
-    if (count != 0 || names != NULL || !is_direct(CREATE) || LOAD(self->state) != NEW) {
-        return call_python(&paths[INIT], object, args, count, names);
-    }
+/* Creates the usual kind of event. */
+static bool create(PyObject *object) {
     void *created = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
-        return fail(code, "aclrtCreateEventExWithFlag");
+        fail(code, "aclrtCreateEventExWithFlag");
+        return false;
     }
     PyObject *const home = home_of_new(ON_DEVICE);
-    return home != NULL && handle_own(object, created, home) ? Py_NewRef(Py_None) : NULL;
+    return home != NULL && handle_own(object, created, home);
+}
+
+static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 0 || names != NULL || !is_direct(CREATE) || LOAD(((handle *)object)->state) != NEW) {
+        return call_python(&paths[INIT], object, args, count, names);
+    }
+    return create(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+PyObject *new_event(void) {
+    if (!is_direct(CREATE)) {
+        return PyObject_CallNoArgs((PyObject *)plain_event);
+    }
+    PyObject *object = PyType_GenericAlloc(plain_event, 0);
+    if (object != NULL && !create(object)) {
+        Py_CLEAR(object);
+    }
+    return object;
 }
 
 static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {

@@ -19,8 +19,7 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
         !is_direct(RECORD) || !(is_none(given) || (Py_TYPE(given) == plain_event && has_pointer((handle *)given)))) {
         return call_python(&paths[RECORD_EVENT], self, args, count, names);
     }
-    PyObject *recorded =
-        is_none(given) ? PyObject_CallFunctionObjArgs((PyObject *)plain_event, NULL) : Py_NewRef(given);
+    PyObject *recorded = is_none(given) ? new_event() : Py_NewRef(given);
     if (recorded != NULL && !record((event *)recorded, (stream *)self)) {
         Py_CLEAR(recorded);
     }

@@ -195,6 +195,7 @@ class Stream(Resource, StreamHandle):
         True
         """
         handle = self.context._handle  # a closed stream says so
+        note_chosen_stream(_current.get)
         with switched(handle):
             token = _current.set(self)
             try:
@@ -637,8 +638,6 @@ class Stream(Resource, StreamHandle):
         state = ", being captured" if is_captured else _STATES.get(status, "")
         return f"{self.handle:#x}{where}" if code else f"{number[0]}{where}{state}"
 
-
-note_chosen_stream(_current.get)
 
 _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
 
