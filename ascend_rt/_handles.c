@@ -6,7 +6,8 @@
 
 #include "_host_functions.h"
 
-PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type, *batch_type;
+PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
+    *in_flight_type, *batch_type;
 static PyTypeObject *work_type, *era_type;
 
 struct aborts aborts;
@@ -433,6 +434,7 @@ static void deallocate(PyObject *object, inquiry clear) {
 #define EVENT_FIELDS(DO) DO(before) DO(work)
 #define STREAM_FIELDS(DO) DO(in_flight)
 #define GRAPH_FIELDS(DO) DO(kept)
+#define POOL_BUFFER_FIELDS(DO) DO(stream) DO(context)
 #define IN_FLIGHT_FIELDS(DO) DO(work) DO(open)
 #define BATCH_FIELDS(DO) DO(objects)
 
@@ -492,6 +494,7 @@ static int buffer_clear(PyObject *object) {
 
 static void buffer_deallocate(PyObject *object) { deallocate(object, buffer_clear); }
 
+COLLECTED_TYPE(pool_buffer, buffer, POOL_BUFFER_FIELDS)
 COLLECTED_TYPE(in_flight, root, IN_FLIGHT_FIELDS)
 COLLECTED_TYPE(batch, chain, BATCH_FIELDS)
 
@@ -540,6 +543,12 @@ static PyMemberDef stream_members[] = {MEMBER(stream, "_context_address", contex
 static PyMemberDef buffer_members[] = {
     MEMBER(buffer, "_nbytes", nbytes, T_ULONGLONG),
     MEMBER(buffer, "_parent", parent, T_OBJECT),
+    {0},
+};
+
+static PyMemberDef pool_buffer_members[] = {
+    MEMBER(pool_buffer, "_stream", stream, T_OBJECT_EX),
+    MEMBER(pool_buffer, "_context", context, T_OBJECT_EX),
     {0},
 };
 
@@ -804,6 +813,19 @@ static PyType_Slot buffer_slots[] = {
     {0},
 };
 
+static PyType_Slot pool_slots[] = {
+    COLLECTED_SLOTS(handle),
+    SLOT(tp_doc, "What the short path of a memory pool needs."),
+    {0},
+};
+
+static PyType_Slot pool_buffer_slots[] = {
+    COLLECTED_SLOTS(pool_buffer),
+    SLOT(tp_members, pool_buffer_members),
+    SLOT(tp_doc, "What the short paths of memory of a pool need."),
+    {0},
+};
+
 static PyType_Slot in_flight_slots[] = {
     COLLECTED_SLOTS(in_flight),
     SLOT(tp_new, in_flight_new),
@@ -835,6 +857,9 @@ static PyType_Spec event_spec = {"ascend_rt._handles.EventHandle", sizeof(event)
 static PyType_Spec stream_spec = {"ascend_rt._handles.StreamHandle", sizeof(stream), 0, COLLECTED, stream_slots};
 static PyType_Spec graph_spec = {"ascend_rt._handles.GraphHandle", sizeof(graph), 0, COLLECTED, graph_slots};
 static PyType_Spec buffer_spec = {"ascend_rt._handles.BufferHandle", sizeof(buffer), 0, COLLECTED, buffer_slots};
+static PyType_Spec pool_spec = {"ascend_rt._handles.PoolHandle", sizeof(handle), 0, COLLECTED, pool_slots};
+static PyType_Spec pool_buffer_spec = {"ascend_rt._handles.PoolBufferHandle", sizeof(pool_buffer), 0, COLLECTED,
+                                       pool_buffer_slots};
 static PyType_Spec in_flight_spec = {"ascend_rt._handles.InFlight", sizeof(in_flight), 0, COLLECTED, in_flight_slots};
 static PyType_Spec batch_spec = {"ascend_rt._handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
 static PyType_Spec work_spec = {"ascend_rt._handles.Work", sizeof(work), 0, PLAIN, work_slots};
@@ -872,6 +897,8 @@ static bool add_types(PyObject *module) {
            (stream_type = add_type(module, "StreamHandle", &stream_spec, handle_type)) != NULL &&
            (graph_type = add_type(module, "GraphHandle", &graph_spec, handle_type)) != NULL &&
            (buffer_type = add_type(module, "BufferHandle", &buffer_spec, handle_type)) != NULL &&
+           (pool_type = add_type(module, "PoolHandle", &pool_spec, handle_type)) != NULL &&
+           (pool_buffer_type = add_type(module, "PoolBufferHandle", &pool_buffer_spec, buffer_type)) != NULL &&
            (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
            (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
            (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL &&

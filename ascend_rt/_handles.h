@@ -73,6 +73,13 @@ typedef struct buffer {
     struct buffer *next_view, **view_link; /* in the list of the one that this is a view of, as in that of an era */
 } buffer;
 
+/* Memory of a pool, which is freed in the order of a stream. */
+typedef struct pool_buffer {
+    buffer buffer;
+    PyObject *stream;
+    PyObject *context; /* of the stream: its handle */
+} pool_buffer;
+
 /* What a stream does from one report of a failed task to the next. */
 typedef struct work {
     PyObject ob_base;
@@ -80,7 +87,8 @@ typedef struct work {
     char must_ask; /* whether the library tells of none, or the failure of this work is known */
 } work;
 
-extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *in_flight_type, *batch_type;
+extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
+    *in_flight_type, *batch_type;
 
 extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 

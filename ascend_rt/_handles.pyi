@@ -49,6 +49,12 @@ class BufferHandle(Handle):
     _parent: Any
     def _view(self, offset: int, nbytes: int, /) -> Any: ...
 
+class PoolHandle(Handle): ...
+
+class PoolBufferHandle(BufferHandle):
+    _stream: Any
+    _context: Any
+
 class Batch:
     objects: list[tuple[object, ...]]
     previous: Batch | None

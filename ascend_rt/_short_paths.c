@@ -16,8 +16,8 @@ static struct place {
 };
 static MUTEX(places_mutex);
 
-static const short_paths *const classes[] = {&event_paths, &stream_paths, &in_flight_paths, &graph_paths,
-                                             &buffer_paths};
+static const short_paths *const classes[] = {&event_paths,  &stream_paths, &in_flight_paths,  &graph_paths,
+                                             &buffer_paths, &pool_paths,   &pool_buffer_paths};
 
 function functions[FUNCTIONS] = {
     [CREATE] = {"aclrtCreateEventExWithFlag", NULL},
@@ -35,6 +35,8 @@ function functions[FUNCTIONS] = {
     [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
+    [POOL_MALLOC] = {"aclrtMemPoolMallocAsync", NULL},
+    [POOL_FREE] = {"aclrtMemPoolFreeAsync", NULL},
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
     [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
     [GET_DEFAULT_STREAM] = {"aclrtCtxGetCurrentDefaultStream", NULL},
@@ -289,18 +291,26 @@ static bool install_all(const short_paths *of, PyObject *class, PyObject *define
     return is_installed;
 }
 
+/* Those of the most derived type. */
+static const short_paths *paths_of(PyTypeObject *type) {
+    const short_paths *found = NULL;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i) {
+        const bool has_them = PyType_IsSubtype(type, *classes[i]->type);
+        if (has_them && (found == NULL || PyType_IsSubtype(*classes[i]->type, *found->type))) {
+            found = classes[i];
+        }
+    }
+    return found;
+}
+
 static PyObject *install_in_class(PyObject *class, PyObject *define) {
     PyTypeObject *const type = (PyTypeObject *)class;
     if (host == NULL && PyType_IsSubtype(type, handle_type) &&
         ((host = attribute_of("ascend_rt._lifecycle", "HOST")) == NULL || !find_places())) {
         return NULL;
     }
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i) {
-        if (PyType_IsSubtype(type, *classes[i]->type) && !install_all(classes[i], class, define)) {
-            return NULL;
-        }
-    }
-    return Py_NewRef(class);
+    const short_paths *const of = paths_of(type);
+    return of == NULL || install_all(of, class, define) ? Py_NewRef(class) : NULL;
 }
 
 static PyObject *install_function(PyObject *function, PyObject *define) {

@@ -32,6 +32,8 @@ enum {
     LAUNCH,
     MALLOC,
     FREE,
+    POOL_MALLOC,
+    POOL_FREE,
     GET_DEVICE,
     GET_CONTEXT,
     GET_DEFAULT_STREAM,
@@ -98,7 +100,8 @@ typedef struct short_paths {
     bool (*connect)(PyObject *class); /* finds what they need of modules that need this one; NULL: nothing */
 } short_paths;
 
-extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths, copy_functions;
+extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths, pool_paths,
+    pool_buffer_paths, copy_functions;
 
 typedef PyObject *const *arguments;
 

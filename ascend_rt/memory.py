@@ -346,7 +346,8 @@ class Buffer(Resource, BufferHandle):
         start, stop, step = part.indices(self._nbytes)
         if step != 1 or stop <= start:
             raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
-        return self._view(start, stop - start)
+        view: Buffer = self._view(start, stop - start)
+        return view
 
     @property
     def base(self) -> Buffer | None:

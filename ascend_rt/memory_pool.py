@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._handles import PoolBufferHandle, PoolHandle
+from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import current_handle, home, switched
@@ -45,7 +47,8 @@ class PoolStatistics(NamedTuple):
     used_peak: int
 
 
-class MemoryPool(Resource):
+@in_c
+class MemoryPool(Resource, PoolHandle):
     """A pool of a device's memory.
 
     Parameters
@@ -145,7 +148,8 @@ class MemoryPool(Resource):
         call("aclrtMemPoolDestroy", handle)
 
 
-class PoolBuffer(Buffer):
+@in_c
+class PoolBuffer(Buffer, PoolBufferHandle):
     """Memory of a pool; closing frees it in the order of the stream that it was allocated for.
 
     See :meth:`MemoryPool.allocate`. Close it with another stream if that one uses it last.
@@ -159,8 +163,10 @@ class PoolBuffer(Buffer):
     >>> buffer.close(other)  # which uses it last
     """
 
-    __slots__ = ("_context", "_stream")
+    __slots__ = ()
     _what = "pool buffer"
+    _stream: Stream  # in whose order it is freed
+    _context: Any  # the handle of its context
 
     def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
         nbytes = check_positive(nbytes)

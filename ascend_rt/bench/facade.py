@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import repeat
 from time import perf_counter
+from timeit import Timer
 
 import numpy as np
 
@@ -15,6 +16,7 @@ import ascend_rt
 from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream
 from ascend_rt.bench import building, timing
 from ascend_rt.bench.ids import PAIRS, TASKS
+from ascend_rt.bench.spellings import SPELLINGS
 from ascend_rt.bench.timing import KIB, MIB, Timed
 from ascend_rt.testing import Latch
 
@@ -266,6 +268,30 @@ def pool_malloc_free(size: int) -> Iterator[Timed]:
         stream.synchronize()
 
 
+# --- spellings -------------------------------------------------------------------------------------------------------
+
+_AT_ONCE = 500  # loops whose tasks fit into the queue of a stream
+
+
+@contextmanager
+def spelled(code: str) -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        seconds = 0.0
+        for done in range(0, loops, _AT_ONCE):
+            seconds += timer.timeit(min(_AT_ONCE, loops - done))
+            device.synchronize()
+        return seconds
+
+    with _event() as (event, a, b), Buffer(4 * KIB) as buffer, PinnedBuffer(4 * KIB) as pinned:
+        device = Device.current()
+        names = {"event": event, "a": a, "b": b, "buffer": buffer, "pinned": pinned}
+        names |= {"part": buffer[64:128], "pinned_part": pinned[64:128]}
+        names |= {"copy_async": ascend_rt.copy_async, "fill_async": ascend_rt.fill_async}
+        timer = Timer(code, globals=names)
+        timed(1)
+        yield timed
+
+
 BENCHMARKS: dict[str, timing.Benchmark] = {
     "event_create_destroy": event_create_destroy,
     "event_record": event_record,
@@ -289,6 +315,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "malloc_free_4KiB": partial(malloc_free, 4 * KIB),
     "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
+    **{each.id: partial(spelled, each.code) for each in SPELLINGS},
 }
 
 if __name__ == "__main__":

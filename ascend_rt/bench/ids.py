@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ascend_rt.bench.spellings import SPELLINGS
+
 LAYERS = ("c", "raw", "facade", "pyacl")
 _NOT_PYACL = LAYERS[:3]
 # What others make of the same task: PoCL through pyopencl; a thread per stream, written in C++ and in Python.
@@ -73,6 +75,7 @@ PAIRS = (1, 10, 100, 1000)
 _PAIRS = "{} times (aclrtRecordEvent on A; aclrtStreamWaitEvent on B); aclrtRecordEvent on B; aclrtStreamWaitEvent on A"
 _REPLAY = "aclmdlRIExecuteAsync of {}; aclrtSynchronizeStream"
 TASKS = 1000
+_IN_DEVICE_SYNCHRONIZE = ("aclrtGetCurrentContext", "aclrtGetDevice")  # which empties queues outside the time
 _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
 _QUEUED_COPY = "aclrtMemcpyAsync of 8 KiB inside a device; aclrtSynchronizeStream"
 _MALLOC = "aclrtMalloc; aclrtFree"
@@ -175,6 +178,10 @@ BENCHMARKS = (
         layers=("c",),
         simulator_only=("c",),
         batch=1000,
+    ),
+    *(
+        Benchmark(each.id, each.calls, layers=("facade",), facade_also=(*each.also, *_IN_DEVICE_SYNCHRONIZE))
+        for each in SPELLINGS
     ),
 )
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyperf
 
 from ascend_rt.bench.ids import BENCHMARKS, LAYERS, PEERS, ids_of
+from ascend_rt.bench.spellings import SPELLINGS
 
 RATIOS = (("raw", "c"), ("facade", "raw"), ("facade", "c"), ("pyacl", "raw"))
 # What is written in C++ is held against C; what is called from Python also against the facade.
@@ -24,6 +25,8 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 _ENOUGH = 0.2  # of the samples, for a median
+_MOST_TIMES, _MOST_MORE = 1.3, 35e-9  # what a spelling may take: times the first, or seconds more
+_SPELLED = frozenset(each.id for each in SPELLINGS)
 Statistic = Callable[[str, str], float | None]
 
 
@@ -219,8 +222,21 @@ Table = tuple[list[str], list[list[str]]]  # head and rows
 
 def layers_table(results: Results) -> Table:
     """Return one row per benchmark: times of the layers, and ratios of their medians."""
-    names = [name for name in results.names() if any((layer, name) in results.runs for layer in LAYERS)]
+    measured = [name for name in results.names() if any((layer, name) in results.runs for layer in LAYERS)]
+    names = [name for name in measured if name not in _SPELLED]
     return _table(results, names, LAYERS, RATIOS)
+
+
+def spellings_table(results: Results) -> Table:
+    """Return one row per spelling of the facade's calls, compared with the first one of its operation."""
+    rows = []
+    for each in SPELLINGS:
+        taken = results.median("facade", each.id)
+        shortest = results.median("facade", next(s.id for s in SPELLINGS if s.operation == each.operation))
+        if taken is not None and shortest is not None:
+            is_met = taken <= _MOST_TIMES * shortest or taken <= shortest + _MOST_MORE
+            rows.append([f"`{each.code}`", time(taken), f"{taken / shortest:.2f}", "met" if is_met else "not met"])
+    return ["", "facade", "/ first", "goal"], rows
 
 
 def peers_table(results: Results) -> Table:

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short paths of memory pools and of their memory. */
+#include "_short_paths.h"
+
+static PyTypeObject *plain_pool_buffer; /* ascend_rt.memory_pool.PoolBuffer */
+static PyObject *context_name;          /* "_context" */
+
+enum { ALLOCATE, POOL_PATHS };
+enum { CLOSE, BUFFER_PATHS };
+
+static short_path of_pool[POOL_PATHS], of_buffer[BUFFER_PATHS];
+
+/* A new object for memory that is freed in the order of a stream, still without a handle. NULL without an exception:
+ * the context of the stream is not known. */
+static pool_buffer *new_buffer(PyObject *pool, PyObject *stream_, size_t nbytes) {
+    PyObject *context = PyObject_GetAttr(stream_, context_name);
+    pool_buffer *self = NULL;
+    if (context != NULL && context != Py_None) {
+        self = (pool_buffer *)PyType_GenericAlloc(plain_pool_buffer, 0);
+    }
+    if (self != NULL) {
+        self->buffer.nbytes = nbytes;
+        self->buffer.parent = Py_NewRef(pool);
+        self->stream = Py_NewRef(stream_);
+        self->context = Py_NewRef(context);
+    }
+    Py_XDECREF(context);
+    return self;
+}
+
+/* NULL without an exception: Python has to do it. */
+static PyObject *allocate(PyObject *pool, PyObject *stream_, size_t nbytes) {
+    pool_buffer *const self = new_buffer(pool, stream_, nbytes);
+    if (self == NULL) {
+        return NULL;
+    }
+    void *const from = ((handle *)pool)->pointer, *const on = ((handle *)stream_)->pointer;
+    void *pointer = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtMemPoolMallocAsync, POOL_MALLOC)(&pointer, nbytes, from, on);
+    Py_END_ALLOW_THREADS;
+    PyObject *object = (PyObject *)self;
+    if (code != ACL_SUCCESS) {
+        fail(code, functions[POOL_MALLOC].name);
+        Py_CLEAR(object);
+    } else if (!handle_own(object, pointer, get_field(pool, &((handle *)pool)->home))) {
+        Py_CLEAR(object);
+    }
+    return object;
+}
+
+static bool find_size(PyObject *object, size_t *nbytes) {
+    int overflow = 0;
+    const long long found = PyLong_CheckExact(object) ? PyLong_AsLongLongAndOverflow(object, &overflow) : 0;
+    *nbytes = (size_t)found;
+    return overflow == 0 && found > 0;
+}
+
+static PyObject *pool_allocate(PyObject *pool, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { NBYTES, STREAM, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
+    size_t nbytes = 0;
+    if (parse(&of_pool[ALLOCATE].of, given, args, count, names) && plain_pool_buffer != NULL &&
+        find_size(given[NBYTES], &nbytes) && is_direct(POOL_MALLOC) && has_pointer((handle *)pool) &&
+        (on = given_or_current(given[STREAM])) != NULL && has_pointer((handle *)on) && LOAD(((handle *)on)->is_owned)) {
+        result = allocate(pool, on, nbytes);
+    }
+    Py_XDECREF(on);
+    return result_or_python(result, &of_pool[ALLOCATE], pool, args, count, names);
+}
+
+/* Frees the memory in the order of its stream. Returns false if that is not possible, and nothing was done. */
+static bool free_in_order(pool_buffer *self, PyObject *pool, PyObject *stream_) {
+    handle *const freed = &self->buffer.handle;
+    if (!is_direct(POOL_FREE) || !LOAD(freed->is_known) || !LOAD(freed->is_owned) || !has_pointer((handle *)pool) ||
+        !is_stream(stream_) || !has_pointer((handle *)stream_)) {
+        return false;
+    }
+    void *const pointer = freed->pointer, *const on = ((handle *)stream_)->pointer;
+    aclError code;
+    if (!handle_shut(freed)) {
+        return true; /* another thread has closed it */
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtMemPoolFreeAsync, POOL_FREE)(pointer, on);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) { /* of which Python knows what to do */
+        handle_reopen(freed);
+    }
+    return code == ACL_SUCCESS;
+}
+
+static PyObject *pool_buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    pool_buffer *const self = (pool_buffer *)object;
+    PyObject *pool = get_field(self, &self->buffer.parent), *stream_ = get_field(self, &self->stream);
+    const bool is_freed = count == 0 && names == NULL && Py_TYPE(object) == plain_pool_buffer && pool != NULL &&
+                          stream_ != NULL && free_in_order(self, pool, stream_);
+    Py_XDECREF(stream_);
+    Py_XDECREF(pool);
+    return is_freed ? Py_NewRef(Py_None) : call_python(&of_buffer[CLOSE], object, args, count, names);
+}
+
+static short_path of_pool[POOL_PATHS] = {
+    [ALLOCATE] = {.name = "allocate", .call = METHOD(pool_allocate)},
+};
+
+static short_path of_buffer[BUFFER_PATHS] = {
+    [CLOSE] = {.name = "close", .call = METHOD(pool_buffer_close)},
+};
+
+static bool connect(PyObject *class) {
+    plain_pool_buffer = (PyTypeObject *)Py_NewRef(class);
+    return (context_name = PyUnicode_InternFromString("_context")) != NULL;
+}
+
+const short_paths pool_paths = {&pool_type, of_pool, POOL_PATHS, NULL};
+const short_paths pool_buffer_paths = {&pool_buffer_type, of_buffer, BUFFER_PATHS, connect};
