@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -15,12 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ascend_rt
+from support.calls import called_in_python
+
 from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async, sim
 from ascend_rt.errors import AclError, ClosedError, OutOfMemory, TaskFailed
 from ascend_rt.testing import Latch
-
-PACKAGE = Path(ascend_rt.__file__).parent
 
 METHODS = {
     "Event.record": lambda event, stream, other: event.record(stream),
@@ -43,22 +41,6 @@ def event(device: Device) -> Iterator[Event]:
         yield event
 
 
-def called_in_python(call: Callable[[], object]) -> list[str]:
-    """Return the functions of the package that a call enters."""
-    entered: list[str] = []
-
-    def note(frame: Any, happening: str, _: object) -> None:
-        if happening == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
-            entered.append(frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name)
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return entered
-
-
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_nothing_is_done_in_python(method: Method, event: Event, stream: Stream, other: Stream) -> None:
     for each in (stream, other):
@@ -79,8 +61,7 @@ def test_a_buffer_is_created_and_closed_without_python_while_all_live_in_one_pla
     run: Any, under_test: dict[str, str]
 ) -> None:
     code = """if True:
-        import sys
-        from ascend_rt import Buffer, Context, Device
+                from ascend_rt import Buffer, Context, Device
         Device(0).set_current()
         Buffer(64).close()  # from now on it is known where new objects live
         entered = []
