@@ -221,6 +221,7 @@ static void set_closed(handle *self) {
 
 /* With the mutex. */
 static void enter_views(buffer *view, buffer *of) {
+    of->handle.has_views = true;
     view->next_view = of->first_view;
     view->view_link = &of->first_view;
     of->first_view = view;
@@ -286,7 +287,7 @@ static bool shut(handle *self, enum state other) {
     is_first = has_handle(self, other);
     if (is_first) {
         set_closed(self);
-        if (PyType_IsSubtype(Py_TYPE(self), buffer_type)) {
+        if (self->has_views) {
             close_views((buffer *)self);
         }
     }

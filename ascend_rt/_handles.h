@@ -18,6 +18,7 @@ typedef struct handle {
     void *pointer;  /* the same as the view */
     bool is_known;  /* whether the pointer is, of an open object */
     char is_owned;
+    bool has_views; /* whether it is a buffer that may have views */
     enum state state;
     struct handle *next, **link; /* in the list of the era; link: what points to this, NULL: nothing */
 } handle;

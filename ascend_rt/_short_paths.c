@@ -58,7 +58,8 @@ PyObject *tuple_of(arguments args, Py_ssize_t count) {
     return tuple;
 }
 
-int place_of_name(const signature *of, PyObject *name) {
+/* The place of a parameter that was given by name, or -1. */
+static int place_of_name(const signature *of, PyObject *name) {
     for (int i = of->only_positional; i < of->count; ++i) {
         if (name == of->names[i]) {
             return i;
@@ -72,11 +73,19 @@ int place_of_name(const signature *of, PyObject *name) {
     return -1;
 }
 
-bool find_limit(PyObject *timeout, int units_per_second, int32_t *limit) {
-    *limit = FOR_EVER;
-    if (is_none(timeout)) {
-        return true;
+bool parse_names(const signature *of, PyObject **values, arguments args, PyObject *names) {
+    const Py_ssize_t count = PyTuple_Size(names);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        const int place = place_of_name(of, PyTuple_GetItem(names, i));
+        if (place < 0 || values[place] != NULL) {
+            return false;
+        }
+        values[place] = args[i];
     }
+    return true;
+}
+
+bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit) {
     const bool is_number = Py_TYPE(timeout) == &PyFloat_Type || Py_TYPE(timeout) == &PyLong_Type;
     const double units = is_number ? PyFloat_AsDouble(timeout) * units_per_second : 0;
     PyErr_Clear(); /* an integer that is too large, of which Python makes what it means */

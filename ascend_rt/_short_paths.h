@@ -105,8 +105,8 @@ extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths
 
 typedef PyObject *const *arguments;
 
-/* Place of a parameter that was given by name, or -1. */
-int place_of_name(const signature *of, PyObject *name);
+/* Puts the arguments that were given by name into the places of their parameters. */
+bool parse_names(const signature *of, PyObject **values, arguments args, PyObject *names);
 
 /* Puts each argument into the place of its parameter; those that are not given stay NULL. The references are borrowed.
  * Returns false, without an exception, for arguments that the method in Python will refuse. */
@@ -117,13 +117,8 @@ static inline bool parse(const signature *of, PyObject **values, arguments args,
     for (Py_ssize_t i = 0; i < count; ++i) {
         values[i] = args[i];
     }
-    const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
-    for (Py_ssize_t i = 0; i < named; ++i) {
-        const int place = place_of_name(of, PyTuple_GetItem(names, i));
-        if (place < 0 || values[place] != NULL) {
-            return false;
-        }
-        values[place] = args[count + i];
+    if (names != NULL && !parse_names(of, values, args + count, names)) {
+        return false;
     }
     for (Py_ssize_t i = count; i < of->required; ++i) {
         if (values[i] == NULL) {
@@ -133,14 +128,26 @@ static inline bool parse(const signature *of, PyObject **values, arguments args,
     return true;
 }
 
-/* Finds a time limit in whole units, rounded up, or FOR_EVER. Returns false, without an exception, for what the method
- * in Python has to judge. */
 enum { FOR_EVER = -1, SECONDS = 1, MILLISECONDS_PER_SECOND = 1000 };
-bool find_limit(PyObject *timeout, int units_per_second, int32_t *limit);
+
+/* Finds a time limit that is a plain number, in whole units, rounded up. Returns false, without an exception, for what
+ * the method in Python has to judge. */
+bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit);
+
+/* The same, or FOR_EVER. */
+static inline bool find_limit(PyObject *timeout, int units_per_second, int32_t *limit) {
+    *limit = FOR_EVER;
+    return is_none(timeout) || find_finite_limit(timeout, units_per_second, limit);
+}
+
+/* A new reference to the current stream; NULL, without an exception, if the method in Python has to find it. */
+PyObject *current_stream(void);
 
 /* A new reference to the stream that was given, or to the current one; NULL, without an exception, if the method in
  * Python has to find it. */
-PyObject *given_or_current(PyObject *given);
+static inline PyObject *given_or_current(PyObject *given) {
+    return is_none(given) ? current_stream() : is_stream(given) ? Py_NewRef(given) : NULL;
+}
 
 /* Adds the functions by which Python makes current streams known. */
 bool current_streams_add(PyObject *module);
@@ -209,7 +216,6 @@ PyObject *destroy(handle *self, int place);
 /* A new event, as Event() makes it. */
 PyObject *new_event(void);
 
-bool can_record(PyObject *event, PyObject *stream);
 /* Returns whether the event is recorded; otherwise with an exception. */
 bool record(event *self, stream *on);
 

@@ -48,20 +48,13 @@ static PyObject *for_this_context(PyObject *object) {
     return object;
 }
 
-static PyObject *current(void) {
+PyObject *current_stream(void) {
     PyObject *const found = LOAD(chosen) != NULL ? PyObject_CallNoArgs(chosen) : Py_NewRef(Py_None);
     if (found != NULL && is_stream(found)) {
         return for_this_context(found);
     }
     Py_XDECREF(found);
     return find_default();
-}
-
-PyObject *given_or_current(PyObject *given) {
-    if (is_none(given)) {
-        return current();
-    }
-    return is_stream(given) ? Py_NewRef(given) : NULL;
 }
 
 static PyObject *note_default_stream(PyObject *module, PyObject *object) {

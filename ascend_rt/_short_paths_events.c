@@ -50,10 +50,6 @@ static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count,
     return destroy(self, DESTROY);
 }
 
-bool can_record(PyObject *event, PyObject *stream) {
-    return is_direct(RECORD) && has_pointer((handle *)event) && has_pointer((handle *)stream);
-}
-
 bool record(event *self, stream *on) {
     in_flight *const recording = on->in_flight;
     PyObject *const ended = in_flight_end(recording);
@@ -85,7 +81,8 @@ bool record(event *self, stream *on) {
 static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *given = NULL, *on = NULL, *result = NULL;
     if (parse(&paths[RECORD_ON].of, &given, args, count, names) && has_pointer((handle *)self) &&
-        (on = given_or_current(given)) != NULL && can_record(self, on) && record((event *)self, (stream *)on)) {
+        (on = given_or_current(given)) != NULL && has_pointer((handle *)on) && is_direct(RECORD) &&
+        record((event *)self, (stream *)on)) {
         result = Py_NewRef(Py_None);
     }
     Py_XDECREF(on);
