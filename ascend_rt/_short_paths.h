@@ -116,6 +116,7 @@ static inline bool parse(const signature *of, PyObject **values, arguments args,
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
         values[i] = args[i];
+        __asm__ volatile(""); /* one or two are not worth vectors */
     }
     if (names != NULL && !parse_names(of, values, args + count, names)) {
         return false;

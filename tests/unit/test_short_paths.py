@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from support.calls import called_in_python
 
 from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async, sim
@@ -61,7 +60,8 @@ def test_a_buffer_is_created_and_closed_without_python_while_all_live_in_one_pla
     run: Any, under_test: dict[str, str]
 ) -> None:
     code = """if True:
-                from ascend_rt import Buffer, Context, Device
+        import sys
+        from ascend_rt import Buffer, Context, Device
         Device(0).set_current()
         Buffer(64).close()  # from now on it is known where new objects live
         entered = []
