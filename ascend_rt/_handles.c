@@ -7,7 +7,7 @@
 #include "_host_functions.h"
 
 PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
-    *in_flight_type, *batch_type;
+    *kernel_type, *in_flight_type, *batch_type;
 static PyTypeObject *work_type, *era_type;
 
 struct aborts aborts;
@@ -436,6 +436,7 @@ static void deallocate(PyObject *object, inquiry clear) {
 #define STREAM_FIELDS(DO) DO(in_flight)
 #define GRAPH_FIELDS(DO) DO(kept)
 #define POOL_BUFFER_FIELDS(DO) DO(stream) DO(context)
+#define KERNEL_FIELDS(DO) DO(binary) DO(plan) DO(scalars)
 #define IN_FLIGHT_FIELDS(DO) DO(work) DO(open)
 #define BATCH_FIELDS(DO) DO(objects)
 
@@ -496,6 +497,7 @@ static int buffer_clear(PyObject *object) {
 static void buffer_deallocate(PyObject *object) { deallocate(object, buffer_clear); }
 
 COLLECTED_TYPE(pool_buffer, buffer, POOL_BUFFER_FIELDS)
+COLLECTED_TYPE(kernel, root, KERNEL_FIELDS)
 COLLECTED_TYPE(in_flight, root, IN_FLIGHT_FIELDS)
 COLLECTED_TYPE(batch, chain, BATCH_FIELDS)
 
@@ -550,6 +552,15 @@ static PyMemberDef buffer_members[] = {
 static PyMemberDef pool_buffer_members[] = {
     MEMBER(pool_buffer, "_stream", stream, T_OBJECT_EX),
     MEMBER(pool_buffer, "_context", context, T_OBJECT_EX),
+    {0},
+};
+
+static PyMemberDef kernel_members[] = {
+    WEAK_REFERENCES(kernel),
+    MEMBER(kernel, "binary", binary, T_OBJECT_EX),
+    MEMBER(kernel, "_plan", plan, T_OBJECT),
+    MEMBER(kernel, "_scalars", scalars, T_OBJECT),
+    MEMBER(kernel, "_function_address", function, T_ULONGLONG),
     {0},
 };
 
@@ -827,6 +838,13 @@ static PyType_Slot pool_buffer_slots[] = {
     {0},
 };
 
+static PyType_Slot kernel_slots[] = {
+    COLLECTED_SLOTS(kernel),
+    SLOT(tp_members, kernel_members),
+    SLOT(tp_doc, "What the short path of a kernel needs."),
+    {0},
+};
+
 static PyType_Slot in_flight_slots[] = {
     COLLECTED_SLOTS(in_flight),
     SLOT(tp_new, in_flight_new),
@@ -861,6 +879,7 @@ static PyType_Spec buffer_spec = {"ascend_rt._handles.BufferHandle", sizeof(buff
 static PyType_Spec pool_spec = {"ascend_rt._handles.PoolHandle", sizeof(handle), 0, COLLECTED, pool_slots};
 static PyType_Spec pool_buffer_spec = {"ascend_rt._handles.PoolBufferHandle", sizeof(pool_buffer), 0, COLLECTED,
                                        pool_buffer_slots};
+static PyType_Spec kernel_spec = {"ascend_rt._handles.KernelHandle", sizeof(kernel), 0, COLLECTED, kernel_slots};
 static PyType_Spec in_flight_spec = {"ascend_rt._handles.InFlight", sizeof(in_flight), 0, COLLECTED, in_flight_slots};
 static PyType_Spec batch_spec = {"ascend_rt._handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
 static PyType_Spec work_spec = {"ascend_rt._handles.Work", sizeof(work), 0, PLAIN, work_slots};
@@ -900,6 +919,7 @@ static bool add_types(PyObject *module) {
            (buffer_type = add_type(module, "BufferHandle", &buffer_spec, handle_type)) != NULL &&
            (pool_type = add_type(module, "PoolHandle", &pool_spec, handle_type)) != NULL &&
            (pool_buffer_type = add_type(module, "PoolBufferHandle", &pool_buffer_spec, buffer_type)) != NULL &&
+           (kernel_type = add_type(module, "KernelHandle", &kernel_spec, NULL)) != NULL &&
            (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
            (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
            (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL &&

@@ -81,6 +81,16 @@ typedef struct pool_buffer {
     PyObject *context; /* of the stream: its handle */
 } pool_buffer;
 
+/* A function of a binary, and how its arguments are packed. */
+typedef struct kernel {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *binary;  /* an object with a handle */
+    PyObject *plan;    /* bytes: a kernel_parameter for each parameter; NULL or None: nothing is known of them */
+    PyObject *scalars; /* a tuple: the type of numpy's scalars for each parameter, or None */
+    uint64_t function; /* its handle */
+} kernel;
+
 /* What a stream does from one report of a failed task to the next. */
 typedef struct work {
     PyObject ob_base;
@@ -89,7 +99,7 @@ typedef struct work {
 } work;
 
 extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
-    *in_flight_type, *batch_type;
+    *kernel_type, *in_flight_type, *batch_type;
 
 extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 

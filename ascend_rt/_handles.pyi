@@ -55,6 +55,12 @@ class PoolBufferHandle(BufferHandle):
     _stream: Any
     _context: Any
 
+class KernelHandle:
+    binary: Any
+    _plan: bytes | None
+    _scalars: tuple[type | None, ...] | None
+    _function_address: int
+
 class Batch:
     objects: list[tuple[object, ...]]
     previous: Batch | None
@@ -83,6 +89,7 @@ class Work:
     must_ask: bool
 
 def pinned(cls: _Class, /) -> _Class: ...
+def know_scalars(sizes: dict[type, int], /) -> None: ...
 def begin_abort() -> None: ...
 def end_abort() -> None: ...
 def disruptions() -> int: ...

@@ -16,8 +16,8 @@ static struct place {
 };
 static MUTEX(places_mutex);
 
-static const short_paths *const classes[] = {&event_paths,  &stream_paths, &in_flight_paths,  &graph_paths,
-                                             &buffer_paths, &pool_paths,   &pool_buffer_paths};
+static const short_paths *const classes[] = {&event_paths,  &stream_paths, &in_flight_paths,   &graph_paths,
+                                             &buffer_paths, &pool_paths,   &pool_buffer_paths, &kernel_paths};
 
 function functions[FUNCTIONS] = {
     [CREATE] = {"aclrtCreateEventExWithFlag", NULL},
@@ -35,6 +35,8 @@ function functions[FUNCTIONS] = {
     [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
+    [LAUNCH_KERNEL] = {"aclrtLaunchKernelWithHostArgs", NULL},
+    [WANTS_ACCESSES] = {"aclsimWantsAccesses", NULL},
     [POOL_MALLOC] = {"aclrtMemPoolMallocAsync", NULL},
     [POOL_FREE] = {"aclrtMemPoolFreeAsync", NULL},
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
@@ -377,5 +379,6 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     };
     shared = parts;
     return find_functions() && (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
-           PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && current_streams_add(module);
+           PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && kernels_add(module) &&
+           current_streams_add(module);
 }

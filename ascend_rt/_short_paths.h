@@ -32,6 +32,8 @@ enum {
     LAUNCH,
     MALLOC,
     FREE,
+    LAUNCH_KERNEL,
+    WANTS_ACCESSES,
     POOL_MALLOC,
     POOL_FREE,
     GET_DEVICE,
@@ -72,7 +74,7 @@ static inline bool is_buffer(PyObject *object) {
 
 /* Paths. */
 
-enum { MOST_PARAMETERS = 4 };
+enum { MOST_PARAMETERS = 6 };
 
 /* The parameters of a method without self, or of a function, as its definition in Python declares them. */
 typedef struct signature {
@@ -101,7 +103,7 @@ typedef struct short_paths {
 } short_paths;
 
 extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths, pool_paths,
-    pool_buffer_paths, copy_functions;
+    pool_buffer_paths, kernel_paths, copy_functions;
 
 typedef PyObject *const *arguments;
 
@@ -165,8 +167,9 @@ static inline PyObject *result_or_python(PyObject *result, const short_path *pat
     return result != NULL || PyErr_Occurred() != NULL ? result : call_python(path, self, args, count, names);
 }
 
-/* Adds what the short paths of copies and fills need. */
+/* Add what the short paths need that are of these. */
 bool copies_add(PyObject *module);
+bool kernels_add(PyObject *module);
 
 /* What several paths do. */
 

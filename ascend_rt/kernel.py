@@ -18,8 +18,10 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +29,8 @@ import numpy as np
 from ascend_rt import _accesses, _lifecycle
 from ascend_rt._accesses import Operand
 from ascend_rt._driver import call, ffi, lib
+from ascend_rt._handles import KernelHandle, know_scalars
+from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt._timeout import microseconds
@@ -231,7 +235,8 @@ class _Options:
         self.pointer = ffi.new("aclrtBinaryLoadOptions *", (self._array, len(chosen))) if chosen else ffi.NULL
 
 
-class Kernel:
+@in_c
+class Kernel(KernelHandle):
     """A kernel of a binary; ``binary["add_custom"]`` returns one.
 
     Attributes
@@ -263,7 +268,8 @@ class Kernel:
     >>> scale.unregister()
     """
 
-    __slots__ = ("_function", "_has_known_accesses", "_offsets", "binary", "name", "parameters")
+    __slots__ = ("_function", "_has_known_accesses", "_offsets", "name", "parameters")
+    binary: Binary
 
     def __init__(self, binary: Binary, name: str, parameters: Sequence[Type] | None = None) -> None:
         self.binary = binary
@@ -273,6 +279,10 @@ class Kernel:
         self.parameters = told if parameters is None else _declared(name, parameters, told)
         self._offsets = None if self.parameters is None else offsets(self.parameters)
         self._has_known_accesses = have_known_accesses(self.parameters)
+        self._function_address = self.handle
+        if self.parameters is not None and self._offsets is not None:
+            self._plan = b"".join(map(_planned, self.parameters, self._offsets))
+            self._scalars = tuple(map(_scalar_of, self.parameters))
 
     @property
     def handle(self) -> int:
@@ -341,11 +351,7 @@ class Kernel:
     def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
         """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the current stream."""
         blocks, stream = shape if isinstance(shape, tuple) else (shape, None)
-
-        def launch(*arguments: Any, **keywords: Any) -> None:
-            self.launch(stream, blocks, *arguments, **keywords)
-
-        return launch
+        return partial(self.launch, stream, blocks)
 
     def _known_accesses(
         self,
@@ -399,6 +405,23 @@ def _config(timeout: float | None, batch: bool | None) -> tuple[Any, ...]:
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------
+
+
+_SCALARS = {np.dtype(code).type: np.dtype(code).itemsize for code in "bhilqBHILQefd"}
+know_scalars(_SCALARS)
+
+
+def _planned(wanted: Parameter, place: int) -> bytes:
+    """Return how C packs an argument: its place, its size, and the kind of its type."""
+    dtype = wanted.dtype
+    kind = "p" if wanted.is_array else "x" if dtype is None else "o" if _scalar_of(wanted) is None else dtype.kind
+    return struct.pack("iii", place, wanted.nbytes, ord(kind))
+
+
+def _scalar_of(wanted: Parameter) -> type | None:
+    """Return the type of the scalars that C takes for a parameter; None if there are none."""
+    dtype = None if wanted.is_array else wanted.dtype
+    return dtype.type if dtype is not None and dtype.isnative and dtype.type in _SCALARS else None
 
 
 def _told_parameters(function: Any) -> tuple[Parameter, ...] | None:

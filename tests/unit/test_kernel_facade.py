@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.calls import called_in_python
 from support.kernels import VECTOR, device_object, parameters
 
-from ascend_rt import Binary, Buffer, Device, Operand, Stream, callback, copy, fill, kernel, sim
+from ascend_rt import Binary, Buffer, Device, Operand, Stream, _aclrt, callback, copy, fill, kernel, sim
+from ascend_rt._driver import open_short_paths
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.kernel import _config, offsets, parameter
 
@@ -47,9 +49,13 @@ def binary(device: Device) -> Iterator[Binary]:
 
 @pytest.fixture
 def packed() -> Iterator[list[bytes]]:
-    """The blocks of arguments that kernel ``raw`` gets."""
+    """The blocks of arguments that kernels ``raw`` and ``sized`` get."""
     seen: list[bytes] = []
-    with sim.kernel("raw")(lambda block, memory: seen.append(memory.tobytes())):
+
+    def see(block: sim.Block, memory: Any) -> None:
+        seen.append(memory.tobytes())
+
+    with sim.kernel("raw")(see), sim.kernel("sized")(see):
         yield seen
 
 
@@ -439,3 +445,67 @@ def test_an_array_that_is_only_read_cannot_be_written(binary: Binary, stream: St
         with pytest.raises(AclError, match="read-only"):
             stream.synchronize()
     assert len(unraisable) == 1
+
+
+NUMBERS: list[Any] = [
+    *(0, 1, -1, 127, 128, 255, -128, -129, 65535, 1 << 31, -(1 << 31) - 1, (1 << 53) + 1, 1 << 63, -(1 << 63), 1 << 64),
+    *(True, 0.1, -0.0, 1e300, math.inf, math.nan, 3e38, np.uint8(7), np.int32(-7), np.float16(0.5), np.float32(1.5)),
+    *(np.float64(2.5), np.longlong(9), np.bool_(True), np.complex64(1j), "1", None, b"1"),
+]
+KINDS = [
+    "int8",
+    "uint8",
+    "int16",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+    ">i4",
+    "in int8[]",
+]
+
+
+def launched(kernel: Any, stream: Stream, packed: list[bytes], *arguments: Any) -> Any:
+    """Return the block of arguments of a launch, or its error."""
+    packed.clear()
+    try:
+        with np.errstate(over="ignore"):  # of numbers beyond float32, for which Python asks numpy
+            kernel.launch(stream, 1, *arguments)
+    except Exception as error:
+        return type(error), str(error)
+    stream.synchronize()
+    return packed.copy()
+
+
+@pytest.mark.parametrize("kind", [None, *KINDS, "sized"])
+def test_c_and_python_pack_arguments_alike(
+    kind: str | None, binary: Binary, stream: Stream, packed: list[bytes]
+) -> None:
+    types = None if kind in (None, "sized") else [kind, "uint8", kind]
+    kernel = binary.kernel("sized" if kind == "sized" else "raw", types)
+    with Buffer(64) as memory:
+        for number in [*NUMBERS, memory, memory[8:]]:
+            sized = [(number, 1, 2, 3), (1, number, 2, 3), (1, 2, number, 3), (1, 2, 3, number)]
+            for arguments in sized if kind == "sized" else [(number, 1, number), (number, np.uint8(1), memory), ()]:
+                in_c = launched(kernel, stream, packed, *arguments)
+                _aclrt.lib.ascend_rt_set_direct(False)
+                try:
+                    in_python = launched(kernel, stream, packed, *arguments)
+                finally:
+                    open_short_paths()
+                assert in_c == in_python, arguments
+
+
+def test_a_launch_does_nothing_in_python(binary: Binary, stream: Stream, packed: list[bytes]) -> None:
+    kernel = binary.kernel("raw", ["float32[]", "uint32", "float64"])
+    Stream.current()  # known from now on
+    with Buffer(64) as memory:
+        entered = called_in_python(lambda: kernel.launch(stream, 1, memory, 3, 0.5))
+        stream.synchronize()
+        entered += called_in_python(lambda: kernel.launch(None, 1, memory, np.uint32(3), np.float64(1)))
+        Stream.current().synchronize()
+        assert packed == [struct.pack("@PId", memory.handle, 3, value) for value in (0.5, 1.0)]
+    assert [name for name in entered if not name.endswith("<lambda>")] == []
