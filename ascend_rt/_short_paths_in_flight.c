@@ -80,7 +80,7 @@ static PyObject *completed_by_wait(PyObject *kept, uint64_t disruptions) {
 
 /* Adds such batches to a list, which is made when it is needed. */
 static bool find_completed(PyObject *objects, PyObject **list) {
-    const uint64_t now = disruptions(atomic_load(&aborts.begun));
+    const uint64_t now = disruptions(atomic_load(&aborts->begun));
     bool is_done = true;
     BEGIN_LOCKED(objects);
     for (Py_ssize_t i = 0; i < PyList_Size(objects) && is_done; ++i) {

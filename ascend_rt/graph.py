@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ascend_rt import _captured
-from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._driver import address, call, check, ffi, is_expected, lib, usable
 from ascend_rt._handles import GraphHandle, install_short_paths
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
@@ -244,7 +244,7 @@ class Graph(Resource, GraphHandle):
 
     def _destroy(self, handle: Any) -> None:
         code = lib.aclmdlRIDestroy(handle)
-        if code in _ANOTHER_CONTEXT:
+        if is_expected(code, *_ANOTHER_CONTEXT):
             with switched(self._context):
                 code = lib.aclmdlRIDestroy(handle)
         check(code, "aclmdlRIDestroy")
@@ -391,7 +391,5 @@ def _give_up(stream: Stream) -> None:
     if not stream._is_open or not usable():
         return
     out = ffi.new("aclmdlRI *")
-    if lib.aclmdlRICaptureEnd(stream._handle, out) == 0:
-        lib.aclmdlRIDestroy(out[0])
-    else:
-        lib.aclGetRecentErrMsg()  # discard the text: the block's exception tells more
+    if not is_expected(lib.aclmdlRICaptureEnd(stream._handle, out)):  # the block's exception tells more
+        is_expected(lib.aclmdlRIDestroy(out[0]))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
@@ -13,6 +12,7 @@ from ascend_rt._driver import address, call, check_address, ffi, lib
 from ascend_rt._handles import BufferHandle, install_short_paths
 from ascend_rt._in_flight import allocate_memory
 from ascend_rt._lifecycle import HOST, Home, home_of
+from ascend_rt._locks import new_lock
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
 
@@ -41,7 +41,7 @@ _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGE
 PINNED_IS_CLOSED = "this pinned buffer is closed"
 HAS_OBJECTS = "an array of Python objects has addresses for content; convert it to numbers"
 
-_views_lock = threading.RLock()  # closing a view closes the views of it
+_views_lock = new_lock()  # closing a view closes the views of it
 
 
 class PointerAttributes(NamedTuple):

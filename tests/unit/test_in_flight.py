@@ -27,9 +27,13 @@ from ascend_rt import (
     copy_2d_async,
     copy_async,
     copy_indirect,
+    ffi,
     fill_async,
     sim,
+    supports,
 )
+from ascend_rt import lib as raw
+from ascend_rt import pyacl as acl
 from ascend_rt._handles import Batch, release
 from ascend_rt.errors import AclError, AclWarning, ClosedError, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
@@ -237,18 +241,50 @@ def test_a_stream_lets_go_of_what_the_streams_have_used_that_it_waited_for(strea
             assert alive(kept, behind) == [behind]
 
 
-@pytest.mark.parametrize("end", [Stream.abort, lambda stream: stream.close(force=True)], ids=["abort", "force"])
-def test_a_wait_that_is_dropped_lets_nothing_go(end: Callable[[Stream], None], stream: Stream) -> None:
+DROPS: dict[str, Callable[[Stream], object]] = {
+    "abort": Stream.abort,
+    "force": lambda stream: stream.close(force=True),
+    "raw": lambda stream: raw.aclrtStreamAbort(stream._handle),
+    "pyacl": lambda stream: acl.rt.stream_abort(stream.handle),
+}
+
+
+@pytest.mark.parametrize("drop", DROPS.values(), ids=DROPS)
+def test_a_wait_that_is_dropped_lets_nothing_go(drop: Callable[[Stream], object], stream: Stream) -> None:
     waiting = Stream()
     with Latch(stream):
         kept = fill_and_forget(stream)
         waiting.wait(stream.record())
         own = fill_and_forget(waiting)
-        end(waiting)
-        waiting.close()
+        assert not drop(waiting)
+        if waiting.is_closed or waiting.is_done:
+            waiting.close()
         assert alive(kept, own) == [kept]
     stream.synchronize()
     assert alive(kept) == []
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    {
+        "aclmdlRIAbort": (None,),
+        "aclrtDestroyContext": (None,),
+        "aclrtDestroyStreamForce": (None,),
+        "aclrtDeviceTaskAbort": (-1, 0),
+        "aclrtPersistentTaskClean": (None,),
+        "aclrtResetDevice": (-1,),
+        "aclrtResetDeviceForce": (-1,),
+        "aclrtStreamAbort": (None,),
+        "aclrtStreamStop": (None,),
+    }.items(),
+)
+def test_every_call_that_may_drop_work_is_counted(function: str, arguments: tuple[Any, ...], device: Device) -> None:
+    if not supports(function):
+        pytest.skip("the library does not have it")
+    before = _handles.disruptions()
+    getattr(raw, function)(*(ffi.NULL if argument is None else argument for argument in arguments))
+    raw.aclGetRecentErrMsg()
+    assert _handles.disruptions() == before + 1
 
 
 @pytest.mark.simulator("faults")
