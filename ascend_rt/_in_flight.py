@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 from ascend_rt import _captured, _failures, _handles, _log
 from ascend_rt._driver import address, call, check, failure, ffi, is_expected, lib
 from ascend_rt._failures import ANY, Life, Work, is_of_a_task, newest
-from ascend_rt._handles import Batch, release
+from ascend_rt._handles import Batch, release, release_own
 from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclError, OutOfMemory
 
@@ -137,6 +137,12 @@ class InFlight(_handles.InFlight):
         if ended is not None and self._is_idle():
             release(ended)
 
+    def drop_done_after_failure(self) -> None:
+        """Release what the stream's own tasks have used, if it has no work left; what it waited for may have failed."""
+        ended = self.end_batch()
+        if ended is not None and self._is_idle():
+            release_own(ended)
+
     def outlive(self, event: Event | None) -> None:
         """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on.
 
@@ -241,6 +247,7 @@ def failure_of_all(code: int, function: str, message: str | None, device: int, c
         for in_flight in _of_streams():
             if in_flight.context in (context, None):
                 in_flight.work = in_flight.work.next_after_all()
+                in_flight.drop_done_after_failure()
     return error
 
 

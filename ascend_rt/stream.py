@@ -376,6 +376,7 @@ class Stream(Resource, StreamHandle):
         if error is not None and _failures.is_of_a_task(error):
             _failures.untold.pop(address(handle), None)
             self._in_flight.work = work.next_after(error)
+            self._in_flight.drop_done_after_failure()
         elif not code and (told := work.failure(function)) is not None:  # to others, who called the C function
             self._in_flight.work = work.next_after(told)
         return error
