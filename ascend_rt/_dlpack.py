@@ -129,7 +129,7 @@ def _nbytes_of(tensor: Any) -> int:
     items, bits = 1, int(tensor.dtype.bits * tensor.dtype.lanes)
     for axis in reversed(range(tensor.ndim)):
         if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != items:
-            raise BufferError("the tensor is not C-contiguous")
+            raise BufferError("the tensor is not C-contiguous; take tensor.contiguous()")
         items *= int(tensor.shape[axis])
     nbytes, rest = divmod(items * bits, 8)
     if nbytes <= 0 or rest:

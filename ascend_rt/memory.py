@@ -44,6 +44,17 @@ HAS_OBJECTS = "an array of Python objects has addresses for content; convert it 
 _views_lock = new_lock()  # closing a view closes the views of it
 
 
+def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> Any:
+    """Return host memory for C, whose bytes must lie one after the other; the role and the cure are for the error."""
+    try:
+        return ffi.from_buffer("char[]", operand, writable)  # raises for what has no buffer
+    except (ValueError, BufferError) as error:
+        layout = getattr(operand, "flags", operand)  # of an array, or of a memoryview
+        if getattr(layout, "c_contiguous", True):
+            raise
+        raise type(error)(f"the {role} is not C-contiguous; {cure}") from error
+
+
 class PointerAttributes(NamedTuple):
     """What the runtime knows about an address.
 
@@ -430,7 +441,7 @@ class RegisteredMemory(Resource):
         from ascend_rt.device import Device
 
         _lifecycle.initialize()
-        self._array = ffi.from_buffer("char[]", array, require_writable=True)
+        self._array = bytes_of(array, "array", "register the array that it is a view of", writable=True)
         flags = lib.ACL_HOST_REG_PINNED | (lib.ACL_HOST_REG_MAPPED if mapped else 0)
         call("aclrtHostRegisterV2", self._array, len(self._array), flags)
         self._own(ffi.cast("void *", self._array))

@@ -34,6 +34,7 @@ else:
     ItemT = TypeVar("ItemT", bound=np.generic)  # with a default only from Python 3.13 on
 
 _FORMAT = 4  # PyBUF_FORMAT
+_LAYOUT = frozenset({"data", "dtype", "shape", "strides"})  # attributes that say where the elements are
 
 
 class PageableArray(np.ndarray[Any, np.dtype[Any]]):
@@ -209,6 +210,18 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
             if flags & _FORMAT or not array.flags.c_contiguous:
                 raise
             return array.reshape(-1).view(np.uint8).data
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; a copy of what is no longer the allocation as it lies in memory must look at the array."""
+        if name not in _LAYOUT:
+            super().__setattr__(name, value)
+            return
+        span, self._span = self._span, None
+        try:
+            super().__setattr__(name, value)
+        finally:
+            if self.flags.c_contiguous and span == struct.pack("PN", self.handle, self.nbytes):
+                self._span = span
 
     def __setstate__(self, state: Any) -> None:
         """Take other memory in the place of the pinned one, which is freed with the last reference to this object."""

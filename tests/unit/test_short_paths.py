@@ -11,7 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import ascend_rt
 from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async, sim
@@ -403,6 +405,44 @@ def test_a_copy_uses_the_memory_that_a_pinned_buffer_has_now(stream: Stream) -> 
     copy_async(memory, pinned, stream)
     stream.synchronize()
     assert memory.to_numpy().tobytes() == b"here"
+
+
+def set_attribute(name: str, value: Any) -> Callable[[Any], Any]:
+    def change(pinned: Any) -> Any:
+        setattr(pinned, name, value)
+        return pinned
+
+    return change
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "shape": set_attribute("shape", (4, 16)),
+    "type": set_attribute("dtype", np.uint32),
+    "columns first": set_attribute("strides", (1, 8)),
+    "one element again and again": set_attribute("strides", (0, 0)),
+    "transposed": lambda pinned: pinned.T,
+    "a view with strides": lambda pinned: as_strided(pinned, (8, 8), (1, 8), subok=True),
+    "swapped axes": lambda pinned: pinned.swapaxes(0, 1),
+    "Fortran order": lambda pinned: pinned.reshape((8, 8), order="F"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("change", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_copy_is_of_the_array_as_it_is_or_refused(change: Callable[[Any], Any], stream: Stream) -> None:
+    pinned = PinnedBuffer.from_array(np.arange(64, dtype=np.uint8).reshape(8, 8))
+    changed = change(pinned)
+    for spelling in (lambda to: copy_async(to, changed, stream), lambda to: copy_async(to, changed, stream=stream)):
+        memory = Buffer(64)
+        if changed.flags.c_contiguous:
+            spelling(memory)
+            stream.synchronize()
+            assert memory.to_numpy().tobytes() == changed.tobytes()
+        else:
+            with pytest.raises(ValueError, match=r"the source is not C-contiguous; .*copy_2d_async"):
+                spelling(memory)
+            with pytest.raises(ValueError, match=r"the target is not C-contiguous; .*copy_2d_async"):
+                copy_async(changed, memory, stream)
 
 
 @pytest.mark.simulator("faults")
