@@ -111,6 +111,8 @@ def read(producer: Any) -> tuple[int, int, object]:
     Which device it is on, the capsule tells. A producer need not know: torch's ``__dlpack_device__`` raises for tensors
     of a back end that was renamed, as torch_npu's is.
     """
+    if not hasattr(producer, "__dlpack__"):
+        raise TypeError(f"a tensor with __dlpack__() is wanted, not {type(producer).__name__}")
     capsule = producer.__dlpack__()
     if not _is_valid(capsule, _NAME):
         raise BufferError("the producer gave no capsule of the name 'dltensor', or one that was taken already")

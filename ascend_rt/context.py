@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
@@ -75,7 +76,7 @@ class Context(Resource):
 
     def __init__(self, device_id: int = 0) -> None:
         _lifecycle.initialize()
-        out = ffi.new("aclrtContext *")
+        device_id, out = int(index(device_id)), ffi.new("aclrtContext *")
         previous = current_handle_or_none()
         call("aclrtCreateContext", out, device_id)
         _failures.untold_of_context.pop(address(out[0]), None)  # of an older context that had this handle

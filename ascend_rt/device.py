@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext, suppress
 from enum import IntEnum
+from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -84,7 +85,7 @@ class Device:
     __slots__ = ("_id",)
 
     def __init__(self, device_id: int = 0) -> None:
-        self._id = device_id
+        self._id = int(index(device_id))
 
     @staticmethod
     def count() -> int:

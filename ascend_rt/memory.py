@@ -301,6 +301,8 @@ class Buffer(Resource, BufferHandle):
         ------
         BufferError
             The tensor is not on a device of this kind, not contiguous, or empty.
+        TypeError
+            It has no ``__dlpack__``.
         ValueError
             It claims to be on such a device, and its memory is not a device's.
 

@@ -268,6 +268,7 @@ USES_A_CLOSED_ONE = [
     ("stream", lambda event, stream: Stream.default().wait(stream)),
     ("stream", lambda event, stream: stream.is_done),
     ("stream", lambda event, stream: stream.synchronize()),
+    ("stream", lambda event, stream: stream.check()),
 ]
 
 
