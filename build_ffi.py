@@ -6,12 +6,16 @@ wrappers that cffi writes call through the slot, so a call costs one indirect ca
 opened, and for each symbol that the library lacks, the slot points to a default that reports "not supported", with the
 function's own type: 207000, NULL, 0 or nothing.
 
+Aborts are counted (:data:`ABORTS`): their slots lead to functions that count and call the library's, which have a table
+of the same kind for themselves. So no caller of the table is missed, be it the facade, raw code or pyACL's names.
+
 Python formats its own texts, so a variadic function is declared to Python without its ``...``, and its format is passed
 on as text: a stray ``%`` does no harm.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from cffi import FFI
@@ -32,6 +36,19 @@ extern "Python+C" {
     void ascend_rt_python_graph_destroyed(void *graph);
 }
 """
+
+# Functions that drop work, or end what it runs in.
+ABORTS = (
+    "aclmdlRIAbort",
+    "aclrtDestroyContext",
+    "aclrtDestroyStreamForce",
+    "aclrtDeviceTaskAbort",
+    "aclrtPersistentTaskClean",
+    "aclrtResetDevice",
+    "aclrtResetDeviceForce",
+    "aclrtStreamAbort",
+    "aclrtStreamStop",
+)
 
 # Of what the support header names.
 _SUPPORT_TYPES = """\
@@ -60,6 +77,14 @@ _SOURCE = """\
 #include "_aclrt_support.h"
 
 {defaults}
+
+static struct {{
+{abort_members}
+}} aborts = {{
+{abort_defaults}
+}};
+
+{counted}
 
 static struct {{
 {members}
@@ -158,8 +183,9 @@ def _default(function: Function) -> str:
 
 def _slot(function: Function) -> str:
     parameters = " ".join(parameter.name for parameter in function.parameters)
-    fallback = f"(void (*)(void))default_{function.name}"
-    return f'    {{"{function.name}", "{parameters}", &table.{function.name}, {fallback}, false}},'
+    table = "aborts" if function.name in ABORTS else "table"
+    places = f"&table.{function.name}, &{table}.{function.name}"
+    return f'    {{"{function.name}", "{parameters}", {places}, (void (*)(void))default_{function.name}, false}},'
 
 
 def _in_table(function: Function) -> str:
@@ -174,13 +200,33 @@ def _with_text(function: Function) -> str:
     return f'static {prototype} {{ {result}table.{function.name}({", ".join(first)}, "%s", {text}); }}'
 
 
+def _counted(function: Function) -> str:
+    prototype = function.prototype.replace(f"{function.name}(", f"counted_{function.name}(", 1)
+    arguments = ", ".join(parameter.name for parameter in function.parameters)
+    return f"""\
+static {prototype} {{
+    atomic_fetch_add(&ascend_rt_aborts.begun, 1);
+    const aclError code = aborts.{function.name}({arguments});
+    atomic_fetch_add(&ascend_rt_aborts.ended, 1);
+    return code;
+}}"""
+
+
+def _members(names: Iterable[str]) -> str:
+    return "\n".join(f"    __typeof__({name}) *{name};" for name in names)
+
+
 def source(functions: tuple[Function, ...]) -> str:
     """Return the C text that precedes the wrappers written by cffi."""
     names = [function.name for function in functions]
+    first = {name: f"{'counted' if name in ABORTS else 'default'}_{name}" for name in names}
     return _SOURCE.format(
         defaults="\n".join(map(_default, functions)),
-        members="\n".join(f"    __typeof__({name}) *{name};" for name in names),
-        initial="\n".join(f"    .{name} = default_{name}," for name in names),
+        abort_members=_members(ABORTS),
+        abort_defaults="\n".join(f"    .{name} = default_{name}," for name in ABORTS),
+        counted="\n\n".join(_counted(function) for function in functions if function.name in ABORTS),
+        members=_members(names),
+        initial="\n".join(f"    .{name} = {value}," for name, value in first.items()),
         slots="\n".join(map(_slot, functions)),
         variadic="\n".join(_with_text(function) for function in functions if function.is_variadic),
         names="\n".join(f"#define {function.name} {_in_table(function)}" for function in functions),

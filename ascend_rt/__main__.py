@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from ascend_rt import __version__, _driver
+from ascend_rt import __version__, _driver, _terminal
 from ascend_rt._acl_finder import CHOICES
 from ascend_rt.backends import BACKENDS
 from ascend_rt.bench import command as bench_command
@@ -31,7 +31,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _info(arguments: argparse.Namespace) -> int:
-    from ascend_rt import _terminal, info
+    from ascend_rt import info
 
     collected = info.collect()
     if arguments.json:
@@ -76,10 +76,11 @@ def _include_path(arguments: argparse.Namespace) -> int:
     return 0
 
 
+@_terminal.argument("a chunk is 1 to 1024 MiB")
 def _chunk(text: str) -> int:
     size = int(text)
     if not 1 <= size <= 1024:
-        raise argparse.ArgumentTypeError("a chunk is 1 to 1024 MiB")
+        raise ValueError
     return size
 
 
@@ -229,9 +230,9 @@ def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     if arguments[:1] != ["run"]:
         return arguments, ()
     end = 1
-    while end < len(arguments) and arguments[end].startswith(("--", "-h")):
+    while end < len(arguments) and arguments[end].startswith(("--", "-h")) and arguments[end] != "--":
         end += 2 if arguments[end] in ("--backend", "--pyacl") else 1
-    return arguments[:end], arguments[end:]
+    return arguments[:end], arguments[end + (arguments[end : end + 1] == ["--"]) :]
 
 
 def help_of(command: str) -> str:

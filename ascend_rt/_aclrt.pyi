@@ -1143,6 +1143,8 @@ class Lib:
         """int ascend_rt_close_gate(int32_t timeout_ms)."""
     def ascend_rt_open_gate(self) -> None:
         """void ascend_rt_open_gate(void)."""
+    def ascend_rt_renew_locks(self) -> None:
+        """void ascend_rt_renew_locks(void)."""
     def ascend_rt_call_within(self, limit_ms: int, function: Any, argument: int, text: Any, text_size: int, /) -> int:
         """int ascend_rt_call_within(int32_t limit_ms, const char *function, uint64_t argument, char *text, size_t text_size)."""
     ascend_rt_exception_entry: Any

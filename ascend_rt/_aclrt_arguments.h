@@ -47,9 +47,25 @@ static void ascend_rt_name_parameter(const char *wrapper, const char *argument) 
 
 #define ASCEND_RT_NAMED(failed, argument) ((failed) ? (ascend_rt_name_parameter(__func__, #argument), -1) : 0)
 
+/* cffi takes whatever int() takes, and cuts Decimal("1.9"); its own numbers have no __index__. */
+static bool ascend_rt_is_cut(PyObject *object) {
+    if (PyLong_Check(object) || PyIndex_Check(object) || PyType_GetSlot(Py_TYPE(object), Py_nb_int) == NULL) {
+        return false;
+    }
+    PyObject *module = PyImport_ImportModule("_cffi_backend");
+    PyObject *type = module != NULL ? PyObject_GetAttrString(module, "_CDataBase") : NULL;
+    const int is_own = type != NULL ? PyObject_IsInstance(object, type) : -1;
+    Py_XDECREF(type);
+    Py_XDECREF(module);
+    if (is_own == 0) {
+        PyErr_Format(PyExc_TypeError, "an integer is required, not %R", (PyObject *)Py_TYPE(object));
+    }
+    return is_own != 1;
+}
+
 /* Enumerations and structures. */
 static inline int ascend_rt_to_c(char *out, struct _cffi_ctypedescr *type, PyObject *object) {
-    return _cffi_to_c(out, type, object);
+    return ascend_rt_is_cut(object) ? -1 : _cffi_to_c(out, type, object);
 }
 #undef _cffi_to_c
 #define _cffi_to_c(out, type, argument) ASCEND_RT_NAMED(ascend_rt_to_c(out, type, argument) < 0, argument)
@@ -69,6 +85,10 @@ static inline int ascend_rt_to_c(char *out, struct _cffi_ctypedescr *type, PyObj
     })
 #define ASCEND_RT_NUMBER(suffix, ctype) \
     static inline ctype ascend_rt_to_c_##suffix(PyObject *object) { return _cffi_to_c_##suffix(object); }
+#define ASCEND_RT_INTEGER(suffix, ctype)                                                    \
+    static inline ctype ascend_rt_to_c_##suffix(PyObject *object) {                         \
+        return ascend_rt_is_cut(object) ? (ctype) - 1 : (ctype)_cffi_to_c_##suffix(object); \
+    }
 #define ASCEND_RT_NAMED_NUMBER(suffix, argument)                                                                \
     ASCEND_RT_NAMED_VALUE(ascend_rt_to_c_##suffix(argument), (__typeof__(ascend_rt_to_c_##suffix(argument)))-1, \
                           argument)
@@ -76,14 +96,14 @@ static inline int ascend_rt_to_c(char *out, struct _cffi_ctypedescr *type, PyObj
 static inline char *ascend_rt_to_c_pointer(PyObject *object, struct _cffi_ctypedescr *type) {
     return _cffi_to_c_pointer(object, type);
 }
-ASCEND_RT_NUMBER(i8, int)
-ASCEND_RT_NUMBER(u8, int)
-ASCEND_RT_NUMBER(i16, int)
-ASCEND_RT_NUMBER(u16, int)
-ASCEND_RT_NUMBER(i32, int)
-ASCEND_RT_NUMBER(u32, unsigned int)
-ASCEND_RT_NUMBER(i64, long long)
-ASCEND_RT_NUMBER(u64, unsigned long long)
+ASCEND_RT_INTEGER(i8, int)
+ASCEND_RT_INTEGER(u8, int)
+ASCEND_RT_INTEGER(i16, int)
+ASCEND_RT_INTEGER(u16, int)
+ASCEND_RT_INTEGER(i32, int)
+ASCEND_RT_INTEGER(u32, unsigned int)
+ASCEND_RT_INTEGER(i64, long long)
+ASCEND_RT_INTEGER(u64, unsigned long long)
 ASCEND_RT_NUMBER(float, double)
 
 #undef _cffi_to_c_pointer

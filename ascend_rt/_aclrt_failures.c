@@ -82,3 +82,8 @@ void ascend_rt_end_listening(uint64_t *end) {
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
 }
+
+void ascend_rt_renew_failures(void) {
+    pthread_mutex_init(&mutex, NULL);
+    pthread_cond_init(&changed, NULL);
+}

@@ -76,3 +76,9 @@ void ascend_rt_await_left(void *object) {
     }
     pthread_mutex_unlock(&mutex);
 }
+
+void ascend_rt_renew_left_waits(void) {
+    pthread_mutex_init(&mutex, NULL);
+    pthread_cond_init(&is_back, NULL);
+    under_way = NULL;
+}

@@ -21,7 +21,7 @@ static void fill(ascend_rt_slot *slot, void *library) {
     void *symbol = dlsym(library, slot->name);
     slot->present = symbol != NULL;
     if (slot->present) {
-        memcpy(slot->pointer, &symbol, sizeof symbol);
+        memcpy(slot->opened, &symbol, sizeof symbol);
     }
 }
 
@@ -44,7 +44,7 @@ void ascend_rt_forget(void) {
     for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
         ascend_rt_slot *slot = &ascend_rt_slots[i];
         slot->present = false;
-        memcpy(slot->pointer, &slot->fallback, sizeof slot->fallback);
+        memcpy(slot->opened, &slot->fallback, sizeof slot->fallback);
     }
 }
 
@@ -89,7 +89,7 @@ const char *ascend_rt_symbol_library(size_t index) {
     const ascend_rt_slot *slot = &ascend_rt_slots[index];
     void *symbol = NULL;
     Dl_info info;
-    memcpy(&symbol, slot->pointer, sizeof symbol);
+    memcpy(&symbol, slot->opened, sizeof symbol);
     return slot->present && dladdr(symbol, &info) != 0 ? info.dli_fname : NULL;
 }
 
@@ -353,6 +353,8 @@ int ascend_rt_close_gate(int32_t timeout_ms) {
     return atomic_load(&inside);
 }
 
+ascend_rt_abort_count ascend_rt_aborts;
+
 static ascend_rt_shared shared = {
     .slots = ascend_rt_slots,
     .enter = enter,
@@ -362,6 +364,7 @@ static ascend_rt_shared shared = {
     .synchronize_stream = ascend_rt_synchronize_stream,
     .await_left = ascend_rt_await_left,
     .failed_tasks = &ascend_rt_failed_tasks,
+    .aborts = &ascend_rt_aborts,
 };
 
 const void *ascend_rt_shared_parts(void) {
@@ -372,3 +375,16 @@ const void *ascend_rt_shared_parts(void) {
 void ascend_rt_set_direct(bool is_direct) { atomic_store(&shared.is_direct, is_direct); }
 
 void ascend_rt_open_gate(void) { atomic_store(&closed, false); }
+
+/* By initialisation and not by release: the threads that have them are not there. */
+void ascend_rt_renew_locks(void) {
+    ascend_rt_renew_failures();
+    ascend_rt_renew_left_waits();
+    pthread_mutex_init(&limited.mutex, NULL);
+    pthread_cond_init(&limited.changed, NULL);
+    limited.has_thread = false;
+    limited.pending = NULL;
+    pthread_mutex_init(&leaving, NULL);
+    pthread_cond_init(&left, NULL);
+    atomic_store(&inside, 0);
+}

@@ -10,8 +10,9 @@
 typedef struct ascend_rt_slot {
     const char *name;
     const char *parameters; /* their names, with a space between */
-    void *pointer;          /* address of the function pointer */
-    void (*fallback)(void); /* what the pointer is without a library */
+    void *pointer;          /* address of the function pointer that callers use */
+    void *opened;           /* address of the one that leads to the library: the same, unless calls are counted */
+    void (*fallback)(void); /* what that is without a library */
     bool present;           /* whether an opened library has the function */
 } ascend_rt_slot;
 
@@ -41,6 +42,13 @@ bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
 extern atomic_uint_fast64_t ascend_rt_failed_tasks;
 
+/* Calls that drop work. */
+typedef struct ascend_rt_abort_count {
+    _Atomic uint64_t begun, ended;
+} ascend_rt_abort_count;
+
+extern ascend_rt_abort_count ascend_rt_aborts;
+
 /* Defined by cffi: enter Python with a call of an allocator or a kernel, and tell it of the end of a graph. */
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
@@ -66,8 +74,13 @@ typedef struct ascend_rt_shared {
     int (*synchronize_stream)(void *stream, int32_t timeout_ms);
     void (*await_left)(void *object);
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
-    atomic_bool has_ended;                    /* whether an era of a device was ever ended: before, no handle has */
+    const ascend_rt_abort_count *aborts;
+    atomic_bool has_ended; /* whether an era of a device was ever ended: before, no handle has */
 } ascend_rt_shared;
+
+/* Parts of ascend_rt_renew_locks(). */
+void ascend_rt_renew_failures(void);
+void ascend_rt_renew_left_waits(void);
 
 /* For Python. */
 
@@ -165,6 +178,8 @@ extern const aclrtCallback ascend_rt_graph_destroyed_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are at the time limit. */
 int ascend_rt_close_gate(int32_t timeout_ms);
 void ascend_rt_open_gate(void);
+/* For a forked child: makes the mutexes of the module free, and forgets the threads that only the parent has. */
+void ascend_rt_renew_locks(void);
 
 /* For the end of the interpreter: makes one of the calls that give the runtime back, each on the same other thread, and
  * waits for it no longer than the limit. Returns its code, with the runtime's text for a failure, or -1 if it has not

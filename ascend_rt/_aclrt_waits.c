@@ -46,8 +46,17 @@ static void pause_after(int64_t passed) {
 /* A device cannot be queried. */
 static bool is_of_device(const ascend_rt_awaited *awaited) { return awaited->status == NULL; }
 
+/* The status, or the negative code of a failure, whose text is discarded: the call that waits will tell. */
+static int status_of(const ascend_rt_awaited *awaited, void *object) {
+    const int status = awaited->status(object);
+    if (status < 0) {
+        ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)();
+    }
+    return status;
+}
+
 static bool is_pending(const ascend_rt_awaited *awaited, void *object) {
-    return !is_of_device(awaited) && awaited->status(object) == awaited->pending;
+    return !is_of_device(awaited) && status_of(awaited, object) == awaited->pending;
 }
 
 static bool is_done_soon(const ascend_rt_awaited *awaited, void *object) {
@@ -171,8 +180,7 @@ int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t t
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
     const bool is_short = timeout_ms != -1 && timeout_ms <= SHORT_WAIT_MS;
-    /* A failure is no status that waits, and the call will tell it. */
-    const bool is_done = !is_of_device(awaited) && awaited->status(object) != awaited->pending;
+    const bool is_done = !is_of_device(awaited) && !is_pending(awaited, object); /* or a failure, which does not wait */
     if (is_done || is_short || !ascend_rt_is_main_thread()) {
         return wait_here(awaited, object, timeout_ms);
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ascend_rt import _call_site, _driver
-from ascend_rt._driver import address, ffi, lib, supports
+from ascend_rt._driver import address, ffi, is_expected, lib, supports
 from ascend_rt.errors import AclError
 
 
@@ -86,10 +86,9 @@ def _kept_with_graph(graph: int) -> list[object]:
     """Return what lives until a graph is destroyed whose capture was begun by the C function."""
     if graph not in kept and supports("aclmdlRIDestroyRegisterCallback"):
         handle = ffi.cast("aclmdlRI", graph)
-        if lib.aclmdlRIDestroyRegisterCallback(handle, lib.ascend_rt_graph_destroyed_entry, handle):
-            # Another thread was faster, or it is the graph of a conditional task, whose end nothing tells: what that
-            # uses stays, as with a runtime that has no such function.
-            lib.aclGetRecentErrMsg()
+        # It fails if another thread was faster, or for the graph of a conditional task, whose end nothing tells: what
+        # that uses stays, as with a runtime that has no such function.
+        is_expected(lib.aclmdlRIDestroyRegisterCallback(handle, lib.ascend_rt_graph_destroyed_entry, handle))
     return kept.setdefault(graph, [])
 
 

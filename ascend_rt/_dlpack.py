@@ -111,6 +111,8 @@ def read(producer: Any) -> tuple[int, int, object]:
     Which device it is on, the capsule tells. A producer need not know: torch's ``__dlpack_device__`` raises for tensors
     of a back end that was renamed, as torch_npu's is.
     """
+    if not hasattr(producer, "__dlpack__"):
+        raise TypeError(f"a tensor with __dlpack__() is wanted, not {type(producer).__name__}")
     capsule = producer.__dlpack__()
     if not _is_valid(capsule, _NAME):
         raise BufferError("the producer gave no capsule of the name 'dltensor', or one that was taken already")
@@ -129,7 +131,7 @@ def _nbytes_of(tensor: Any) -> int:
     items, bits = 1, int(tensor.dtype.bits * tensor.dtype.lanes)
     for axis in reversed(range(tensor.ndim)):
         if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != items:
-            raise BufferError("the tensor is not C-contiguous")
+            raise BufferError("the tensor is not C-contiguous; take tensor.contiguous()")
         items *= int(tensor.shape[axis])
     nbytes, rest = divmod(items * bits, 8)
     if nbytes <= 0 or rest:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import RLock, get_ident
+from _thread import get_ident
 from importlib import import_module
 
-from ascend_rt import _aclrt, _log
+from ascend_rt import _aclrt, _locks, _log
 from ascend_rt.backends import check_backend
 from ascend_rt.errors import (
     AclError,
@@ -54,7 +54,7 @@ ffi: Any = _aclrt.ffi
 _raw: Any = _aclrt.lib
 _POINTER = ffi.typeof("void *")
 
-_lock = RLock()  # of _thread, because threading imports much more
+_lock = _locks.new_lock()
 _asked: str | None = None  # by use()
 _opened: Choice | None = None
 _is_initialized = False
@@ -94,6 +94,11 @@ class _NotLoaded(_Loaded):
 
     def __dir__(self) -> Iterable[str]:
         return dir(_raw)
+
+
+def is_replaced(name: str) -> bool:
+    """Return whether another function is in the place of one of :data:`lib`."""
+    return name in _replaced
 
 
 _replaced: dict[str, Any] = {}  # name -> the function of lib in whose place another one is
@@ -221,8 +226,7 @@ def provide(name: str) -> None:
         The library may not be called any more.
     """
     load()
-    if not _is_usable:
-        _table.__dict__[name]()  # raises what has taken the function's place
+    check_usable(name)
     if side_library := _side_library_of(name):
         _open_side_library(side_library)
 
@@ -234,6 +238,12 @@ on_failure: Callable[[AclError], object] | None = None
 def usable() -> bool:
     """Return whether the library may be called: not after the end, and not in a child of a process that used it."""
     return _is_usable
+
+
+def check_usable(function: str) -> None:
+    """Raise what calls of a function raise, if the library may not be called any more."""
+    if not _is_usable:
+        _table.__dict__[function]()
 
 
 def check(code: int, function: str) -> None:
@@ -254,6 +264,17 @@ def recent_message() -> str:
     """Return the runtime's text for what has failed in this thread, and discard it (``aclGetRecentErrMsg``)."""
     text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
     return "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
+
+
+def is_expected(code: int, *codes: int) -> bool:
+    """Return whether an attempt has failed as it may, with one of the codes, or with any if none is named.
+
+    The runtime's text for that is discarded: it is no failure, and a later one must not be told with it.
+    """
+    is_so = bool(code) and (not codes or code in codes)
+    if is_so:
+        _raw.aclGetRecentErrMsg()
+    return is_so
 
 
 def address(handle: Any) -> int:
@@ -475,9 +496,9 @@ def shutdown() -> None:
 
 def _forget_in_child() -> None:
     # The runtime's threads do not exist in the child; a call there would never return.
-    global _lock
-    is_loading = not _lock.acquire(blocking=False)  # by a thread that the child does not have
-    _lock = RLock()
+    is_loading = _locks.is_held_elsewhere(_lock)
+    _locks.renew()
+    _raw.ascend_rt_renew_locks()
     if is_loading or _opened is not None:
         _retire(_after_fork)
 

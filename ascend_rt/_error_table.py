@@ -199,7 +199,7 @@ ERRORS: dict[int, tuple[str, str, str, str]] = {  # fmt: skip
     507030: ("ACL_ERROR_RT_DEBUG_UNREGISTER_FAIL", "runtime, internal", "debug registration", "read the runtime's log from its first ERROR line on; look at the device with npu-smi info"),
     507031: ("ACL_ERROR_RT_LABEL_CONTEXT", "runtime, internal", "the label belongs to another context", "make the label's context current before using it"),
     507032: ("ACL_ERROR_RT_PROGRAM_USE_OUT", "runtime, internal", "too many programs are loaded", "unload those that are no longer needed"),
-    507033: ("ACL_ERROR_RT_DEV_SETUP_ERROR", "runtime, internal", "the device is not set up", "call aclrtSetDevice for it first"),
+    507033: ("ACL_ERROR_RT_DEV_SETUP_ERROR", "runtime, internal", "the device is not set up, or cannot be opened", "call aclrtSetDevice first; if that fails, npu-smi info shows whether the device is healthy, and which processes use it and its memory"),
     507034: ("ACL_ERROR_RT_VECTOR_CORE_TIMEOUT", "runtime, internal", "a kernel on the vector core did not end within the time limit", "look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut"),
     507035: ("ACL_ERROR_RT_VECTOR_CORE_EXCEPTION", "runtime, internal", "a kernel on the vector core failed", "check the addresses and sizes of its arguments; see the exception callback's information"),
     507036: ("ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION", "runtime, internal", "a kernel on the vector core was trapped", "check the addresses and sizes of its arguments"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _handles
-from ascend_rt._driver import address, call, ffi, lib
+from ascend_rt._driver import address, call, ffi, is_expected, lib
 from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, TaskFailed, error_for
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ class Work(_handles.Work):
         if self._stream.is_over:  # and told when it was closed
             return None
         handle = self._stream.handle
-        if lib.ascend_rt_stream_status(handle) != _STREAM_COMPLETE:
-            lib.aclGetRecentErrMsg()  # discard the text: only failed tasks count, not a missing context
+        status = lib.ascend_rt_stream_status(handle)
+        if is_expected(status < 0) or status != _STREAM_COMPLETE:  # only failed tasks count, not a missing context
             return None
         code = lib.aclrtSynchronizeStream(handle)
         if not code:
@@ -177,8 +177,7 @@ class Work(_handles.Work):
         out = ffi.new("int32_t *")
         if self._stream.is_over:
             return ANY - 1
-        if lib.aclrtStreamGetId(self._stream.handle, out):
-            lib.aclGetRecentErrMsg()  # discard the text: a borrowed stream may be gone
+        if is_expected(lib.aclrtStreamGetId(self._stream.handle, out)):  # a borrowed stream may be gone
             return ANY - 1
         return int(out[0])
 

@@ -10,7 +10,7 @@ PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type,
     *kernel_type, *in_flight_type, *batch_type;
 static PyTypeObject *work_type, *era_type;
 
-struct aborts aborts;
+const ascend_rt_abort_count *aborts;
 
 PyObject *host;
 static PyObject *cast;          /* ascend_rt.ffi.cast */
@@ -932,6 +932,7 @@ static bool find_parts(void) {
     parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
     Py_XDECREF(find);
+    aborts = parts != NULL ? parts->aborts : NULL;
     return parts != NULL;
 }
 
@@ -958,24 +959,8 @@ static PyObject *set_on_open(PyObject *module, PyObject *hook) {
     return before != NULL ? before : Py_NewRef(Py_None);
 }
 
-static PyObject *begin_abort(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
-    atomic_fetch_add(&aborts.begun, 1);
-    Py_RETURN_NONE;
-}
-
-static PyObject *end_abort(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
-    atomic_fetch_add(&aborts.ended, 1);
-    Py_RETURN_NONE;
-}
-
 PyMODINIT_FUNC PyInit__handles(void) {
     static PyMethodDef functions[] = {
-        {"begin_abort", begin_abort, METH_NOARGS, "Note that work of some stream is dropped from now on."},
-        {"end_abort", end_abort, METH_NOARGS, "Note that this is over."},
         {"set_on_open", set_on_open, METH_O,
          "Set the function that is called with each object that owns a handle from now on; return the one before."},
         {0},

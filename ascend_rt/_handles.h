@@ -144,16 +144,14 @@ bool is_open_told(void);
  * stream whose wait was dropped. So who concludes one stream's completion from something else makes sure that no abort
  * has begun since that was submitted, and that none was under way then. */
 
-extern struct aborts {
-    _Atomic uint64_t begun, ended;
-} aborts;
+extern const ascend_rt_abort_count *aborts;
 
 static const uint64_t UNKNOWN = UINT64_MAX;
 
 /* How many there were; UNKNOWN, which is equal to no number, while one is under way. */
 static inline uint64_t aborts_known(void) {
-    const uint64_t ended = atomic_load(&aborts.ended);
-    return atomic_load(&aborts.begun) == ended ? ended : UNKNOWN;
+    const uint64_t ended = atomic_load(&aborts->ended);
+    return atomic_load(&aborts->begun) == ended ? ended : UNKNOWN;
 }
 
 /* Records of events. Nobody knows in which order the runtime gets those that are under way at the same time. If all are
@@ -204,7 +202,7 @@ static inline recorded newest_record(event *self) {
 static inline bool is_newest(event *self, uint64_t number) {
     bool is_newest = false;
     BEGIN_LOCKED(self);
-    is_newest = number == self->newest && !self->is_shared && self->aborts == atomic_load(&aborts.begun);
+    is_newest = number == self->newest && !self->is_shared && self->aborts == atomic_load(&aborts->begun);
     END_LOCKED();
     return is_newest;
 }

@@ -7,7 +7,7 @@ and those batches are released. A stream that waits for an event keeps the batch
 completion then releases what the other stream has used, unless the wait may have ended otherwise: by an abort, or
 because a task has failed, the wait itself or another one in STOP mode. Then only the other stream tells. After an
 abort, an event that was recorded before tells nothing either: on some products the abort completes it, while a task may
-still run. Aborts by raw calls are not known here.
+still run. Aborts are counted in the table of functions, whoever calls them; those of other libraries pass it by.
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
 so what is added late to a batch was submitted before the record too.
@@ -16,20 +16,19 @@ so what is added late to a batch was submitted before the record too.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from ascend_rt import _captured, _failures, _handles, _log
-from ascend_rt._driver import address, call, check, failure, ffi, lib
+from ascend_rt._driver import address, call, check, failure, ffi, is_expected, lib
 from ascend_rt._failures import ANY, Life, Work, is_of_a_task, newest
-from ascend_rt._handles import Batch, release
+from ascend_rt._handles import Batch, release, release_own
 from ascend_rt._in_c import in_c
+from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ascend_rt._lifecycle import Era
     from ascend_rt.event import Event
@@ -39,7 +38,7 @@ _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
-_lock = RLock()  # a finalizer may get here inside
+_lock = new_lock()  # a finalizer may get here inside
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
 _used: set[InFlight] = _handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
@@ -139,6 +138,12 @@ class InFlight(_handles.InFlight):
         if ended is not None and self._is_idle():
             release(ended)
 
+    def drop_done_after_failure(self) -> None:
+        """Release what the stream's own tasks have used, if it has no work left; what it waited for may have failed."""
+        ended = self.end_batch()
+        if ended is not None and self._is_idle():
+            release_own(ended)
+
     def outlive(self, event: Event | None) -> None:
         """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on.
 
@@ -170,8 +175,7 @@ class InFlight(_handles.InFlight):
         if not self.stream:
             return -lib.ACL_ERROR_INVALID_PARAM
         status = lib.ascend_rt_stream_status(self.life.handle)
-        if status < 0:
-            lib.aclGetRecentErrMsg()  # discard the text: only failed tasks count, not a missing context
+        is_expected(status < 0)  # only failed tasks count, not a missing context
         return int(status)
 
     def __bool__(self) -> bool:
@@ -182,16 +186,6 @@ class InFlight(_handles.InFlight):
         while batch is not None:
             count, batch = count + len(batch.objects), batch.previous
         return count
-
-
-@contextmanager
-def aborting() -> Iterator[None]:
-    """While work of a stream is dropped: what it completes says nothing of other streams' tasks."""
-    _handles.begin_abort()
-    try:
-        yield
-    finally:
-        _handles.end_abort()
 
 
 class Reset:
@@ -205,11 +199,9 @@ class Reset:
         self.left: deque[Callable[[], None]] = deque()
 
     def __enter__(self) -> None:
-        _handles.begin_abort()
         _resets.add(self)
 
     def __exit__(self, *error: object) -> None:
-        _handles.end_abort()
         _resets.discard(self)
         while self.left:
             try:
@@ -256,6 +248,7 @@ def failure_of_all(code: int, function: str, message: str | None, device: int, c
         for in_flight in _of_streams():
             if in_flight.context in (context, None):
                 in_flight.work = in_flight.work.next_after_all()
+                in_flight.drop_done_after_failure()
     return error
 
 
@@ -280,8 +273,10 @@ def _of_streams() -> list[InFlight]:
 
 def _drop_unfinished() -> None:
     for in_flight, event in _unfinished.copy().items():  # a garbage collection may add some meanwhile
-        if event is not None and event._is_open and lib.ascend_rt_event_status(event._handle) == _EVENT_COMPLETE:
-            release(event._before)
+        if event is not None and event._is_open:
+            status = lib.ascend_rt_event_status(event._handle)
+            if not is_expected(status < 0) and status == _EVENT_COMPLETE:
+                release(event._before)
         in_flight.drop_done()
         if not in_flight:
             _unfinished.pop(in_flight, None)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -37,6 +36,7 @@ from ascend_rt._driver import (
     check,
     failure,
     ffi,
+    is_expected,
     lib,
     open_short_paths,
     recent_message,
@@ -45,6 +45,7 @@ from ascend_rt._driver import (
     supports,
     usable,
 )
+from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclError, AclWarning, NotSupported
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Home(NamedTuple):
 
 HOST = Home(Era(-1))  # of objects that no reset of a device frees
 
-_lock = threading.RLock()  # a finalizer may set a device, or destroy a context, inside
+_lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
 _deferred: deque[Stream | Context] = deque()
@@ -147,7 +148,7 @@ def initialize() -> None:
         if code == lib.ACL_ERROR_INVALID_PARAM:
             raise _other_configuration(code)
         # Other code in the process was first: then the call has counted, and the reference is given back at exit.
-        _is_initialiser = code != lib.ACL_ERROR_REPEAT_INITIALIZE
+        _is_initialiser = not is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE)
         if _is_initialiser:
             check(code, "aclInit")
         _failures.listen()

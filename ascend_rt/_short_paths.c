@@ -373,6 +373,8 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},
         {"release", release_batch, METH_O,
          "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
+        {"release_own", release_own, METH_O,
+         "The same, but for what other streams have used for which this one waited."},
         {"disruptions", disruptions_so_far, METH_NOARGS,
          "Return what may make a stream complete although it has not waited: the number of failures and aborts."},
         {0},

@@ -235,4 +235,5 @@ bool keep_waited_for(in_flight *self, PyObject *before, uint64_t disruptions);
 bool release(PyObject *ended);
 /* Functions of the module. */
 PyObject *release_batch(PyObject *module, PyObject *ended);
+PyObject *release_own(PyObject *module, PyObject *ended);
 PyObject *disruptions_so_far(PyObject *module, PyObject *unused);

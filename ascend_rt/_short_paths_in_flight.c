@@ -80,7 +80,7 @@ static PyObject *completed_by_wait(PyObject *kept, uint64_t disruptions) {
 
 /* Adds such batches to a list, which is made when it is needed. */
 static bool find_completed(PyObject *objects, PyObject **list) {
-    const uint64_t now = disruptions(atomic_load(&aborts.begun));
+    const uint64_t now = disruptions(atomic_load(&aborts->begun));
     bool is_done = true;
     BEGIN_LOCKED(objects);
     for (Py_ssize_t i = 0; i < PyList_Size(objects) && is_done; ++i) {
@@ -104,7 +104,7 @@ static PyObject *pop(PyObject *list) {
     return last;
 }
 
-bool release(PyObject *ended) {
+static bool release_all(PyObject *ended, bool with_waits) {
     PyObject *next = is_none(ended) ? NULL : Py_NewRef(ended), *completed = NULL;
     bool is_done = true;
     while (next != NULL && is_done) {
@@ -113,7 +113,8 @@ bool release(PyObject *ended) {
         is_done = objects != NULL;
         if (is_done) {
             objects = swap_field(self, &self->objects, objects);
-            is_done = objects == NULL || find_completed(objects, &completed); /* NULL: a garbage collection took it */
+            is_done = objects == NULL /* a garbage collection took it */ || !with_waits ||
+                      find_completed(objects, &completed);
             Py_XDECREF(objects);
             set(&next, swap_field(self, &self->previous, NULL));
         }
@@ -126,12 +127,23 @@ bool release(PyObject *ended) {
     return is_done && PyErr_Occurred() == NULL;
 }
 
-PyObject *release_batch(PyObject *module, PyObject *ended) {
-    (void)module;
+bool release(PyObject *ended) { return release_all(ended, true); }
+
+static PyObject *release_batch_with(PyObject *ended, bool with_waits) {
     if (ended != Py_None && Py_TYPE(ended) != batch_type) {
         return PyErr_Format(PyExc_TypeError, "release() takes a Batch or None, not %R", (PyObject *)Py_TYPE(ended));
     }
-    return release(ended) ? Py_NewRef(Py_None) : NULL;
+    return release_all(ended, with_waits) ? Py_NewRef(Py_None) : NULL;
+}
+
+PyObject *release_batch(PyObject *module, PyObject *ended) {
+    (void)module;
+    return release_batch_with(ended, true);
+}
+
+PyObject *release_own(PyObject *module, PyObject *ended) {
+    (void)module;
+    return release_batch_with(ended, false);
 }
 
 static short_path paths[PATHS] = {

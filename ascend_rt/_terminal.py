@@ -6,13 +6,32 @@ rich knows the width of the terminal, and of ``NO_COLOR`` and ``FORCE_COLOR``.
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
+
+
+_Value = TypeVar("_Value")
+
+
+def argument(wanted: str) -> Callable[[Callable[[str], _Value]], Callable[[str], _Value]]:
+    """Let a function for an argument of the command line raise ValueError, for which argparse says what is wanted."""
+
+    def decorate(convert: Callable[[str], _Value]) -> Callable[[str], _Value]:
+        def converted(text: str) -> _Value:
+            try:
+                return convert(text)
+            except ValueError:
+                raise argparse.ArgumentTypeError(f"{wanted}, not {text!r}") from None
+
+        return converted
+
+    return decorate
 
 
 def _console() -> Console | None:

@@ -11,7 +11,7 @@ import _thread
 import sys
 from _thread import get_ident
 
-from ascend_rt._driver import ffi, lib
+from ascend_rt._driver import check_usable, ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Waiter:
         """Sleep until the call has ended, and answer questions."""
         while not self._call.has_ended:
             self._wake.acquire(timeout=_LOOK_S)
+            check_usable("aclrtSynchronizeStream")  # not in a child that a signal handler has forked
             while self._questions:
                 # Python calls the handlers of signals that have arrived after each call: after pop(), at the latest.
                 self._questions.pop().release()

@@ -18,9 +18,10 @@ from contextlib import suppress
 from typing import Any
 
 from ascend_rt import _failures, _threads
-from ascend_rt._driver import address, ffi, lib, recent_message
+from ascend_rt._driver import address, ffi, is_expected, is_replaced, lib, recent_message
+from ascend_rt._locks import new_lock
 from ascend_rt._timeout import FOR_EVER
-from ascend_rt.errors import RuntimeClosed, error_for
+from ascend_rt.errors import error_for
 
 WOULD_WAIT = -1
 """What the functions ``ascend_rt_synchronize_…`` answer in the main thread instead of waiting long."""
@@ -44,45 +45,62 @@ class _Wait:
     """A call that waits, on a thread of its own in the same context: its code, and the runtime's text for it."""
 
     def __init__(self, function: str, limit: int, arguments: tuple[Any, ...]) -> None:
-        self.code = 0
-        self.message = ""
+        self._code = 0
+        self._message = ""
+        self._error: BaseException | None = None  # in place of a code
         self._function = function
         self._object = arguments
         self._limit = limit
         self._context = ffi.new("aclrtContext *")
-        lib.aclrtGetCurrentContext(self._context)  # NULL if there is none, which the call will tell
-        self._lock = _thread.allocate_lock()
+        is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL if there is none, which the call will tell
+        self._lock = new_lock()
         self.is_under_way = False
         self.has_ended = False
         self._is_left = ffi.new("int32_t *")
 
     def run(self, tell: Callable[[], object]) -> None:
+        """Make the call, and tell its end with the lock, unless it was left."""
+        code, message = 0, ""
         self.is_under_way = True
         try:
-            function = getattr(lib, _WAITS[self._function.removesuffix("WithTimeout")])
-            code = function(self._context[0], *self._object, self._limit, self._is_left)
+            code = self._call()
             self.is_under_way = False
             message = recent_message()
-        except RuntimeClosed:  # left behind by a program that ends
-            return
+        except BaseException as error:  # the library lacks the function, say, or the program ends
+            self._error = error
         if code == _LEFT:
             return
         with self._lock:
-            self.code, self.message = code, message
+            self._code, self._message = code, message
             self.has_ended = True
             if self._is_left[0]:
                 self._keep_failure()
             else:
                 tell()
 
+    def _call(self) -> int:
+        if is_replaced(self._function):
+            return int(
+                getattr(lib, self._function)(*self._object, *(() if self._limit == FOR_EVER else (self._limit,)))
+            )
+        function = getattr(lib, _WAITS[self._function.removesuffix("WithTimeout")])
+        return int(function(self._context[0], *self._object, self._limit, self._is_left))
+
     def start(self, tell: Callable[[], object]) -> None:
-        """Make the call on another thread, which tells its end with the lock."""
+        """Make the call on another thread."""
         try:
             _thread.start_new_thread(self.run, (tell,))
         except RuntimeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # of a signal handler, which has a frame of its own
             self.run(tell)  # no thread can be started
+
+    def result(self) -> tuple[int, str]:
+        """Return the code and the runtime's text for it, or raise what the call has raised."""
+        error, self._error = self._error, None  # or its traceback would be a cycle
+        if error is not None:
+            raise error
+        return self._code, self._message
 
     def leave(self) -> None:
         """Go without the result: nobody waits for it any more."""
@@ -92,7 +110,7 @@ class _Wait:
                 self._keep_failure()
 
     def _keep_failure(self) -> None:
-        error = error_for(self.code, self._function, self.message) if self.code else None
+        error = error_for(self._code, self._function, self._message) if self._code else None
         if error is None or not _failures.is_of_a_task(error):
             return
         if self._object:
@@ -119,7 +137,7 @@ def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
         raise
     finally:
         _threads.end_wait()
-    return call.code, call.message
+    return call.result()
 
 
 def wait_for_context() -> tuple[int, str]:
@@ -148,4 +166,4 @@ async def wait_async(function: str, *arguments: Any) -> tuple[int, str]:
     except BaseException:  # cancelled
         call.leave()
         raise
-    return call.code, call.message
+    return call.result()

@@ -8,7 +8,6 @@ is the address of its memory.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt import callback
 from ascend_rt._driver import address, call, ffi, lib, pointer
 from ascend_rt._lifecycle import Era, era_of
+from ascend_rt._locks import new_lock
 from ascend_rt.context import current_device_id, switched
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
 from ascend_rt.memory import Buffer, check_positive
@@ -329,9 +329,9 @@ class CachingAllocator(Allocator):
 
     def __init__(self, max_nbytes: int | None = None) -> None:
         self._limit = max_nbytes
-        self._lock = threading.RLock()  # a finalizer may free inside
+        self._lock = new_lock()  # a finalizer may free inside
         # While one thread empties the cache, another would find it empty and the limit still reached.
-        self._emptying = threading.RLock()
+        self._emptying = new_lock()
         self._sizes: defaultdict[Era, list[int]] = defaultdict(list)  # of the cached buffers, sorted
         self._cached: defaultdict[tuple[Era, int], list[CachedBuffer]] = defaultdict(list)
         self._given: set[int] = set()  # by id

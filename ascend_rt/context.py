@@ -8,10 +8,11 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
-from ascend_rt._driver import address, call, check, check_address, ffi, lib
+from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.errors import AclError, RuntimeClosed, TaskFailed
@@ -75,7 +76,7 @@ class Context(Resource):
 
     def __init__(self, device_id: int = 0) -> None:
         _lifecycle.initialize()
-        out = ffi.new("aclrtContext *")
+        device_id, out = int(index(device_id)), ffi.new("aclrtContext *")
         previous = current_handle_or_none()
         call("aclrtCreateContext", out, device_id)
         _failures.untold_of_context.pop(address(out[0]), None)  # of an older context that had this handle
@@ -172,9 +173,7 @@ class Context(Resource):
                 code = lib.aclrtSynchronizeDeviceWithTimeout(1)
         except AclError:  # it was destroyed by other code
             return False
-        if code:
-            lib.aclGetRecentErrMsg()  # discard the text
-        return bool(code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)
+        return is_expected(code) and code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
 
     def _destroy(self, handle: Any) -> None:
         _lifecycle.destroy_context(self._home.era.device_id, handle)
@@ -230,8 +229,7 @@ def current_handle_or_none() -> Any | None:
     """Return the handle of the calling thread's context, or None."""
     out = ffi.new("aclrtContext *")
     code = lib.aclrtGetCurrentContext(out)
-    if code == lib.ACL_ERROR_RT_CONTEXT_NULL:
-        lib.aclGetRecentErrMsg()  # the text of a failure that is none
+    if is_expected(code, lib.ACL_ERROR_RT_CONTEXT_NULL):
         return None
     check(code, "aclrtGetCurrentContext")
     return out[0]
@@ -242,7 +240,7 @@ def restore(handle: Any | None) -> None:
     if handle is not None:
         # The context may have been destroyed meanwhile; then the thread stays where it is.
         code = lib.aclrtSetCurrentContext(handle)
-        if code != lib.ACL_ERROR_RT_PARAM_INVALID:
+        if not is_expected(code, lib.ACL_ERROR_RT_PARAM_INVALID):
             check(code, "aclrtSetCurrentContext")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext, suppress
 from enum import IntEnum
+from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import call, check, ffi, is_expected, lib
 from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Device:
     __slots__ = ("_id",)
 
     def __init__(self, device_id: int = 0) -> None:
-        self._id = device_id
+        self._id = int(index(device_id))
 
     @staticmethod
     def count() -> int:
@@ -263,8 +264,7 @@ class Device:
     def _attribute_if_told(self, attribute: DevAttr) -> int | None:
         out = ffi.new("int64_t *")
         code = lib.aclrtGetDeviceInfo(self._id, attribute, out)
-        if code in _NOT_TOLD:
-            lib.aclGetRecentErrMsg()  # discard the text of a failure that is none
+        if is_expected(code, *_NOT_TOLD):
             return None
         if code:
             check(code, "aclrtGetDeviceInfo")

@@ -81,12 +81,12 @@ class AclError(AscendError):
 
 def _described(code: int) -> tuple[str, str, str, str]:
     """Return name, group, meaning and hint of a code."""
-    unknown = f"aclError {code}", "unknown", "unknown error code", ""
+    name = f"aclError {code}"
     try:
         from ascend_rt._error_table import ERRORS  # a large table, and only failures need it
-    except OSError:  # the process can open no more files: the failure itself must not be hidden by that
-        return unknown
-    return ERRORS.get(code, unknown)
+    except OSError as error:  # the process can open no more files: the failure itself must not be hidden by that
+        return name, "unknown", "error code whose meaning cannot be read", f"its meaning cannot be read: {error}"
+    return ERRORS.get(code, (name, "unknown", "unknown error code", ""))
 
 
 class InvalidArgument(AclError, ValueError):

@@ -7,7 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle, _waiting
-from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib
+from ascend_rt._driver import address, call, check, check_address, failure, ffi, is_expected, lib
 from ascend_rt._handles import EventHandle, release
 from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
@@ -339,7 +339,9 @@ class Event(Resource, EventHandle):
         thread stays until it is.
         """
         newest = self._newest_record()
-        if lib.ascend_rt_event_status(self._handle) == _COMPLETE:
+        status = lib.ascend_rt_event_status(self._handle)
+        is_expected(status < 0)  # the wait will tell
+        if status == _COMPLETE:
             self._after_completion(newest, "aclrtSynchronizeEvent")
             return
         code, message = await _waiting.wait_async("aclrtSynchronizeEvent", self._handle)
@@ -417,8 +419,7 @@ class Event(Resource, EventHandle):
 
     def _description(self) -> str:
         work, status = self._work, lib.ascend_rt_event_status(self._handle)
-        if status < 0:
-            lib.aclGetRecentErrMsg()  # discard the text: an event of a capture, for instance, has no state
+        is_expected(status < 0)  # an event of a capture, for instance, has no state
         state = ", never recorded" if status == _COMPLETE and work is None and self._owned else _STATES.get(status, "")
         return f"{address(self._handle):#x}{self._place if work is None else work.where}{state}"
 

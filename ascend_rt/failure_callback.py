@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ascend_rt import _failures, _lifecycle, callback
 from ascend_rt._driver import ffi, lib, provide, usable
 from ascend_rt._failures import FailedTask
+from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclWarning, NotSupported
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _NO_END = 2**64 - 1
 
-_lock = threading.RLock()  # a finalizer may close a subscription inside
+_lock = new_lock()  # a finalizer may close a subscription inside
 _listener: _Listener | None = None  # of those who subscribe now
 
 
@@ -47,7 +48,7 @@ class Subscription:
     def __init__(self, function: Callable[[FailedTask], object]) -> None:
         self._function = function
         self._since: int = lib.ascend_rt_failed_task_count()
-        self._calling = threading.RLock()  # held during a call
+        self._calling = new_lock()  # held during a call
         self.is_closed = False
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ascend_rt import _captured
-from ascend_rt._driver import address, call, check, ffi, lib, usable
+from ascend_rt._driver import address, call, check, ffi, is_expected, lib, usable
 from ascend_rt._handles import GraphHandle
 from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
@@ -109,9 +109,12 @@ class Graph(Resource, GraphHandle):
     True
     """
 
-    __slots__ = ("_context",)
+    __slots__ = ("_captured", "_changed", "_context", "_submitted")
+    _captured: list[object]  # what the tasks use since the capture
+    _changed: dict[int, object]  # what those use that were changed, by their handles
     _context: Any
-    _kept: list[object]
+    _kept: list[object]  # what executions use that are launched now
+    _submitted: dict[int, object]  # what is to take the place of that with the next update that succeeds
     _what = "graph"
 
     @classmethod
@@ -119,7 +122,8 @@ class Graph(Resource, GraphHandle):
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
         graph._context = current_handle()
-        graph._kept = kept
+        graph._captured, graph._changed, graph._submitted = kept, {}, {}
+        graph._kept = [kept]
         graph._own(None, home())
         graph._take_handle()
         return graph
@@ -235,21 +239,30 @@ class Graph(Resource, GraphHandle):
                 raise ValueError("the task belongs to another graph")
         self._handle  # noqa: B018  (a closed graph says so)
         for task, change in changes.items():
-            if change is None:
+            parameters, used = (None, None) if change is None else _parameters(change)
+            self._submitted[task.handle] = used
+            self._kept.append(used)  # another thread may be about to launch the graph with this list
+            if parameters is None:
                 call("aclmdlRITaskDisable", task._handle)
             else:
-                parameters, used = _parameters(change)
                 call("aclmdlRITaskSetParams", task._handle, parameters)
-                self._kept.append(used)
         call("aclmdlRIUpdate", self._handle)
+        self._changed |= self._submitted
+        self._submitted = {}
+        self._kept = [self._captured, *self._changed.values()]  # executions that were launched before have the old list
 
     def _destroy(self, handle: Any) -> None:
         code = lib.aclmdlRIDestroy(handle)
-        if code in _ANOTHER_CONTEXT:
+        if is_expected(code, *_ANOTHER_CONTEXT):
             with switched(self._context):
                 code = lib.aclmdlRIDestroy(handle)
         check(code, "aclmdlRIDestroy")
-        self._kept = []  # executions that are under way have the list
+        self._kept, self._captured, self._changed, self._submitted = (
+            [],
+            [],
+            {},
+            {},
+        )  # executions under way have the list
 
 
 class GraphTask:
@@ -392,7 +405,5 @@ def _give_up(stream: Stream) -> None:
     if not stream._is_open or not usable():
         return
     out = ffi.new("aclmdlRI *")
-    if lib.aclmdlRICaptureEnd(stream._handle, out) == 0:
-        lib.aclmdlRIDestroy(out[0])
-    else:
-        lib.aclGetRecentErrMsg()  # discard the text: the block's exception tells more
+    if not is_expected(lib.aclmdlRICaptureEnd(stream._handle, out)):  # the block's exception tells more
+        is_expected(lib.aclmdlRIDestroy(out[0]))

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check, ffi, lib
+from ascend_rt._driver import address, call, check, ffi, is_expected, lib
 from ascend_rt._ipc import KEY_SIZE, check_key, process_numbers
+from ascend_rt._locks import new_lock
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
 from ascend_rt.device import Device
@@ -99,14 +99,15 @@ class IpcMemory(Resource):
     def _destroy(self, handle: Any) -> None:
         with Device(self._home.era.device_id):  # the function needs a context, and the thread that closes may have none
             code = lib.aclrtIpcMemClose(handle)
-        if self._buffer is not None and not self._buffer.is_closed:  # else freeing the memory has ended the export
+        has_ended = self._buffer is None or self._buffer.is_closed  # freeing the memory ends the export
+        if not (has_ended and is_expected(code)):
             check(code, "aclrtIpcMemClose")
         self._buffer = None
 
 
 # The runtime closes by key, and the oldest import first: address -> whether it may be closed, the oldest first.
 _imports: defaultdict[tuple[_lifecycle.Era, bytes], dict[int, bool]] = defaultdict(dict)
-_lock = threading.RLock()  # a buffer may be discarded inside
+_lock = new_lock()  # a buffer may be discarded inside
 
 
 class ImportedBuffer(Buffer):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ascend_rt import _acl_finder, _driver, _torch_environment
-from ascend_rt.backends import sim
+from ascend_rt.backends import python_program, sim
 
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
@@ -49,7 +49,8 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
         environment[_LOADER_PATH] = _loader_path(backend, directory)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(sys.executable, [sys.executable, *arguments], environment)
+    python = python_program()
+    os.execve(python, [python, *arguments], environment)
 
 
 def _loader_path(backend: str, directory: str) -> str:

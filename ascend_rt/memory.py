@@ -41,6 +41,17 @@ PINNED_IS_CLOSED = "this pinned buffer is closed"
 HAS_OBJECTS = "an array of Python objects has addresses for content; convert it to numbers"
 
 
+def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> Any:
+    """Return host memory for C, whose bytes must lie one after the other; the role and the cure are for the error."""
+    try:
+        return ffi.from_buffer("char[]", operand, writable)  # raises for what has no buffer
+    except (ValueError, BufferError) as error:
+        layout = getattr(operand, "flags", operand)  # of an array, or of a memoryview
+        if getattr(layout, "c_contiguous", True):
+            raise
+        raise type(error)(f"the {role} is not C-contiguous; {cure}") from error
+
+
 class PointerAttributes(NamedTuple):
     """What the runtime knows about an address.
 
@@ -285,6 +296,8 @@ class Buffer(Resource, BufferHandle):
         ------
         BufferError
             The tensor is not on a device of this kind, not contiguous, or empty.
+        TypeError
+            It has no ``__dlpack__``.
         ValueError
             It claims to be on such a device, and its memory is not a device's.
 
@@ -409,7 +422,7 @@ class RegisteredMemory(Resource):
         from ascend_rt.device import Device
 
         _lifecycle.initialize()
-        self._array = ffi.from_buffer("char[]", array, require_writable=True)
+        self._array = bytes_of(array, "array", "register the array that it is a view of", writable=True)
         flags = lib.ACL_HOST_REG_PINNED | (lib.ACL_HOST_REG_MAPPED if mapped else 0)
         call("aclrtHostRegisterV2", self._array, len(self._array), flags)
         self._own(ffi.cast("void *", self._array))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import call, check, ffi, is_expected, lib
 from ascend_rt._handles import PoolBufferHandle, PoolHandle
 from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
@@ -198,14 +198,14 @@ class PoolBuffer(Buffer, PoolBufferHandle):
         if cast(MemoryPool, self._parent).is_closed:  # which has freed all its memory
             return
         code = self._free_in_order(handle) if self._stream._is_open else _NO_STREAM
-        if code == _NO_STREAM:  # it was destroyed, so no work uses the memory any more
+        if is_expected(code, _NO_STREAM):  # it was destroyed, so no work uses the memory any more
             call("aclrtFree", handle)
         else:
             check(code, "aclrtMemPoolFreeAsync")
 
     def _free_in_order(self, handle: Any) -> int:
         code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
-        if code == lib.ACL_ERROR_RT_STREAM_CONTEXT:  # discarded by a thread with another context, or none
+        if is_expected(code, lib.ACL_ERROR_RT_STREAM_CONTEXT):  # discarded by a thread with another context, or none
             with switched(self._context):
                 code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
         return int(code)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import call, check, ffi, is_expected, lib
 from ascend_rt._ipc import KEY_SIZE, check_key, process_numbers
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
@@ -232,7 +232,7 @@ class Notify(Resource):
 
     def _destroy(self, handle: Any) -> None:
         code = lib.aclrtDestroyNotify(handle)
-        if code == lib.ACL_ERROR_RT_CONTEXT_NULL:  # any will do, and the thread that closes may have none
+        if is_expected(code, lib.ACL_ERROR_RT_CONTEXT_NULL):  # any will do, and the thread that closes may have none
             with Device(self._home.era.device_id):
                 code = lib.aclrtDestroyNotify(handle)
         check(code, "aclrtDestroyNotify")

@@ -7,7 +7,6 @@ asked for from outside, without a change to the program, with ``ASCEND_RT_SIM_FA
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ascend_rt import _lifecycle, callback
 from ascend_rt._driver import address, call, check_address, ffi, lib, supports
+from ascend_rt._locks import new_lock
 from ascend_rt.backends import include_directory
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError
@@ -56,7 +56,7 @@ Resource = Literal["streams", "events", "notifies", "memory"]
 
 _NO_LIMIT = 2**64 - 1
 
-_held_lock = threading.Lock()
+_held_lock = new_lock()
 _held = 0  # how many blocks
 
 

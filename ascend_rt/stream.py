@@ -6,17 +6,17 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
-from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
+from ascend_rt._driver import address, call, check, check_address, failure, ffi, is_expected, lib, supports, usable
 from ascend_rt._handles import StreamHandle, disruptions, note_chosen_stream, note_default_stream, release
 from ascend_rt._in_c import in_c
-from ascend_rt._in_flight import InFlight, aborting, when_over
+from ascend_rt._in_flight import InFlight, when_over
 from ascend_rt._lifecycle import HOST, Home, era_of_context
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
@@ -347,11 +347,12 @@ class Stream(Resource, StreamHandle):
         stays until it is.
         """
         ended = self._in_flight.end_batch()
-        code, message = lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, None
-        if lib.ascend_rt_stream_status(self._handle) != _PENDING:
+        code, message = 0, None
+        status = lib.ascend_rt_stream_status(self._handle)
+        is_expected(status < 0)  # the synchronization will tell
+        if status != _PENDING:
             code = lib.ascend_rt_synchronize_stream(self._handle, 1)  # another thread may have enqueued something
-        if code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
-            lib.aclGetRecentErrMsg()  # discard the text
+        if status == _PENDING or is_expected(code, lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT):
             code, message = await _waiting.wait_async("aclrtSynchronizeStream", self._handle)
         error = self._failure_of(self._handle, code, "aclrtSynchronizeStream", message)
         if error is not None:
@@ -379,6 +380,7 @@ class Stream(Resource, StreamHandle):
         if error is not None and _failures.is_of_a_task(error):
             _failures.untold.pop(address(handle), None)
             self._in_flight.work = work.next_after(error)
+            self._in_flight.drop_done_after_failure()
         elif not code and (told := work.failure(function)) is not None:  # to others, who called the C function
             self._in_flight.work = work.next_after(told)
         return error
@@ -447,8 +449,7 @@ class Stream(Resource, StreamHandle):
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
         launched = callback.launched(self._handle)
         ended = self._in_flight.end_batch()
-        with aborting():
-            call("aclrtStreamAbort", self._handle)
+        call("aclrtStreamAbort", self._handle)
         release(ended)
         callback.drop(launched)
 
@@ -567,7 +568,7 @@ class Stream(Resource, StreamHandle):
     def _in_its_context(self, function: Callable[..., int], *arguments: Any) -> int:
         """Call a function; if that needs the stream's context, which the thread does not have, make it current."""
         code = function(*arguments)
-        if abs(code) in _ANOTHER_CONTEXT:
+        if is_expected(abs(code), *_ANOTHER_CONTEXT):
             with switched(self._context):
                 code = function(*arguments)
         return code
@@ -578,9 +579,8 @@ class Stream(Resource, StreamHandle):
         allocator.forget_stream(address(handle), self._home.era)
         lib.ascend_rt_await_left(handle)
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
-        with aborting() if force else nullcontext():
-            code = self._in_its_context(getattr(lib, name), handle)
-        if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
+        code = self._in_its_context(getattr(lib, name), handle)
+        if not is_expected(code, lib.ACL_ERROR_RT_INVALID_HANDLE):  # its device was reset
             check(code, name)
 
     def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
@@ -619,8 +619,7 @@ class Stream(Resource, StreamHandle):
         if lib.ascend_rt_captured_graph(self._handle):
             return False
         status = self._in_its_context(lib.ascend_rt_stream_status, self._handle)
-        if status < 0:
-            lib.aclGetRecentErrMsg()  # discard the text: the destruction will tell
+        is_expected(status < 0)  # the destruction will tell
         return status == _PENDING
 
     def _identity(self) -> tuple[object, ...]:
@@ -633,8 +632,7 @@ class Stream(Resource, StreamHandle):
         code = lib.aclrtStreamGetId(self._handle, number)
         is_captured = lib.ascend_rt_captured_graph(self._handle)
         status = 0 if is_captured else lib.ascend_rt_stream_status(self._handle)
-        if code or status < 0:
-            lib.aclGetRecentErrMsg()  # discard the text: only failed tasks count, not a missing context
+        is_expected(code or status < 0)  # only failed tasks count, not a missing context
         state = ", being captured" if is_captured else _STATES.get(status, "")
         return f"{self.handle:#x}{where}" if code else f"{number[0]}{where}{state}"
 

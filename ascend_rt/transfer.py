@@ -20,6 +20,7 @@ from ascend_rt.memory import (
     PINNED_IS_CLOSED,
     Buffer,
     PointerAttributes,
+    bytes_of,
     check_size,
     on_device,
     pointer_attributes,
@@ -35,7 +36,11 @@ if TYPE_CHECKING:
     # The destination and the source of a copy, and address, size and place of each.
     Pair: TypeAlias = tuple[Operand, Operand, tuple[Any, int, bool], tuple[Any, int, bool]]
 
-_BYTES = ffi.typeof("char[]")
+# For operands that are not contiguous.
+_CURES = {
+    "source": "copy its rows by copy_2d_async(), or a contiguous copy of it, as PinnedBuffer.from_array() makes",
+    "target": "copy into its rows by copy_2d_async(), or into a contiguous array that is assigned to it afterwards",
+}
 _UNREGISTERED = lib.ACL_MEM_LOCATION_TYPE_UNREGISTERED
 
 # (from the device, to the device)
@@ -58,7 +63,8 @@ def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
     exporter = operand.obj if type(operand) is memoryview else operand
     if getattr(getattr(exporter, "dtype", None), "hasobject", False):  # an array, without an import of numpy
         raise TypeError(HAS_OBJECTS)
-    view = ffi.from_buffer(_BYTES, operand, writable)  # raises for anything else that has no buffer
+    role = "target" if writable else "source"
+    view = bytes_of(operand, role, _CURES[role], writable=writable)
     nbytes = len(view)
     if nbytes == 0 and getattr(operand, "is_closed", False):
         raise ClosedError(PINNED_IS_CLOSED)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from ascend_rt._driver import ffi, lib, library, supports
+from ascend_rt._driver import ffi, is_expected, lib, library, supports
 
 __all__ = ["Version", "since", "version"]
 
@@ -113,11 +113,11 @@ def _package_version(package: str) -> str | None:
         return None
     text = ffi.new("char[]", _VERSION_BYTES)
     code = lib.aclsysGetVersionStr(package.encode(), text)
-    return None if code else ffi.string(text).decode(errors="replace") or None
+    return None if is_expected(code) else ffi.string(text).decode(errors="replace") or None
 
 
 def _api_version() -> str | None:
     if not supports("aclrtGetVersion"):
         return None
     parts = [ffi.new("int32_t *") for _ in range(3)]
-    return None if lib.aclrtGetVersion(*parts) else ".".join(str(part[0]) for part in parts)
+    return None if is_expected(lib.aclrtGetVersion(*parts)) else ".".join(str(part[0]) for part in parts)

@@ -7,7 +7,6 @@ more memory behind them when it is needed.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +15,7 @@ from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check_address, ffi, lib, usable
 from ascend_rt._ipc import process_numbers
 from ascend_rt._lifecycle import HOST, Home
+from ascend_rt._locks import new_lock
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
 from ascend_rt.device import Device, id_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ascend_rt.enums import MemAttr
 
 
-_ranges_lock = threading.RLock()  # a finalizer may get here inside
+_ranges_lock = new_lock()
 
 
 class PhysicalMemory(Resource):

@@ -2,6 +2,7 @@
 """What can stand behind the table of functions: the vendor's library (``cann``) and the simulator (``sim``)."""
 
 import os
+import sys
 
 # What a user may ask for; "auto" is the vendor's library where CANN is installed, and else the simulator.
 BACKENDS = ("auto", "cann", "sim")
@@ -34,3 +35,22 @@ def pkg_config_directory() -> str:
     if not os.path.isdir(os.path.join(_PLACE, "sim", "lib")):
         raise FileNotFoundError(f"{_PLACE}: an editable install has no file for pkg-config; run 'pip install .'")
     return os.path.join(_PLACE, "pkgconfig")
+
+
+def python_program() -> str:
+    """Return a program that runs this release of Python: this one, unless a program embeds it.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none on ``PATH`` or where this Python is installed.
+    """
+    import shutil
+
+    if sys.executable:
+        return sys.executable
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    found = shutil.which(name, path=os.path.join(sys.exec_prefix, "bin")) or shutil.which(name)
+    if found is None:
+        raise FileNotFoundError(f"sys.executable names no Python, and {name} is not on PATH: set sys.executable")
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import pyperf
 
 from ascend_rt._driver import library, supports
 from ascend_rt._functions import FUNCTIONS
+from ascend_rt.backends import python_program
 from ascend_rt.bench import building, machine, pocl
 from ascend_rt.bench.building import BenchmarkError, MissingCompiler, lines_of
 from ascend_rt.bench.ids import BENCHMARKS, BY_ID, LAYERS, PEERS, by_product, ids_of
@@ -177,7 +177,7 @@ class _Session:
         output = self._directory / f"{who}.json"
         output.unlink(missing_ok=True)
         options = ["--quiet", "--copy-env", f"--output={output}", *self._plan.pyperf_options()]
-        program = [sys.executable, "-m", f"{__package__}.{who}", *options, "--ids"]
+        program = [python_program(), "-m", f"{__package__}.{who}", *options, "--ids"]
         for line in lines_of([*program, *names], environment):
             if line.partition(":")[0] in names:
                 self._step()

@@ -11,7 +11,11 @@ from contextlib import contextmanager
 from weakref import ref
 
 from ascend_rt import _handles
+from ascend_rt._locks import new_lock
 from ascend_rt._resource import Resource
+
+_lock = new_lock()
+_notes: list[Callable[[Resource], None]] = []  # of the blocks that have begun and not ended, in any order
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
@@ -37,7 +41,8 @@ def no_leaks(*kinds: type) -> Iterator[None]:
     """Raise :class:`Leak` at the end of a block if something that was opened in it is still open.
 
     What was discarded is not: the garbage collector runs first. Objects that only borrow a handle do not count, nor do
-    views and pinned arrays, which end with the last reference. Blocks may be nested; threads count too.
+    views and pinned arrays, which end with the last reference. Blocks may be nested, or overlap, as those of several
+    threads do; threads count too.
 
     Parameters
     ----------
@@ -52,23 +57,30 @@ def no_leaks(*kinds: type) -> Iterator[None]:
     ...         copy_async(memory, source, stream)
     """
     opened: list[tuple[ref[Resource], str]] = []
-    outer: Callable[[Resource], None] | None = None
 
     def note(resource: Resource) -> None:
-        if outer is not None:
-            outer(resource)
         if isinstance(resource, kinds or object):
             opened.append((ref(resource), _stack_of_program()))
 
-    outer = _handles.set_on_open(note)
+    with _lock:
+        _notes.append(note)
+        _handles.set_on_open(_note_in_all)
     try:
         yield
     finally:
-        _handles.set_on_open(outer)
+        with _lock:
+            _notes.remove(note)
+            if not _notes:
+                _handles.set_on_open(None)
     gc.collect()
     left = [(found, stack) for reference, stack in opened if (found := reference()) is not None and found._is_open]
     if left:
         raise Leak("".join(f"\n{resource!r} is still open. It was created here:\n{stack}" for resource, stack in left))
+
+
+def _note_in_all(resource: Resource) -> None:
+    for note in tuple(_notes):
+        note(resource)
 
 
 def _stack_of_program() -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
+from ascend_rt.backends import python_program
 from ascend_rt.verify.strict_json import dumps, loads
 
 _SECONDS_TO_DIE = 10.0  # a process that is killed inside the driver may take long to end
@@ -71,7 +72,7 @@ def run(
         rows.write(dumps(given).encode())
         rows.seek(0)
         child = subprocess.Popen(
-            [sys.executable, "-c", program, *arguments],
+            [python_program(), "-c", program, *arguments],
             stdin=rows,
             stdout=output,
             stderr=errors,

@@ -50,10 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@_terminal.argument("devices are different numbers in ascending order, as 0 or 0,1")
 def _numbers(text: str) -> tuple[int, ...]:
     numbers = tuple(int(part) for part in text.split(","))
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
-        raise argparse.ArgumentTypeError("devices are different numbers in ascending order")
+        raise ValueError
     return numbers
 
 
@@ -65,10 +66,11 @@ def _names(text: str) -> frozenset[str]:
     return names
 
 
+@_terminal.argument("a time limit is more than 0 and at most 86400 seconds")
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds <= 86400:
-        raise argparse.ArgumentTypeError("a time limit is more than 0 and at most 86400 seconds")
+        raise ValueError
     return seconds
 
 

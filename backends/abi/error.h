@@ -223,7 +223,7 @@
 #define ACL_ERROR_RT_DEBUG_UNREGISTER_FAIL 507030 /* debug registration */
 #define ACL_ERROR_RT_LABEL_CONTEXT 507031 /* the label belongs to another context | make the label's context current before using it */
 #define ACL_ERROR_RT_PROGRAM_USE_OUT 507032 /* too many programs are loaded | unload those that are no longer needed */
-#define ACL_ERROR_RT_DEV_SETUP_ERROR 507033 /* the device is not set up | call aclrtSetDevice for it first */
+#define ACL_ERROR_RT_DEV_SETUP_ERROR 507033 /* the device is not set up, or cannot be opened | call aclrtSetDevice first; if that fails, npu-smi info shows whether the device is healthy, and which processes use it and its memory */
 #define ACL_ERROR_RT_VECTOR_CORE_TIMEOUT 507034 /* a kernel on the vector core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
 #define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035 /* a kernel on the vector core failed | check the addresses and sizes of its arguments; see the exception callback's information */
 #define ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION 507036 /* a kernel on the vector core was trapped | check the addresses and sizes of its arguments */

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from ascend_rt.backends import python_program
 from ascend_rt.backends.cann import probe
 from ascend_rt.backends.cann.places import NAMED, Candidate
 
@@ -135,6 +136,8 @@ def probe_in_child(paths: tuple[str, ...], question: str = "devices") -> tuple[s
             status = _run(question, paths, file, seconds)
         except subprocess.TimeoutExpired:
             return f"did not answer within {seconds:g} s", {}
+        except FileNotFoundError as error:  # of a program that runs Python
+            return f"cannot be examined: {error}", {}
         file.seek(0)
         answer = file.read()
     if answer:
@@ -146,7 +149,7 @@ def probe_in_child(paths: tuple[str, ...], question: str = "devices") -> tuple[s
 
 
 def _run(question: str, paths: tuple[str, ...], file: IO[bytes], seconds: float) -> int:
-    command = [sys.executable, "-I", "-S", probe.__file__, str(file.fileno()), question, *paths]
+    command = [python_program(), "-I", "-S", probe.__file__, str(file.fileno()), question, *paths]
     null = subprocess.DEVNULL
     child = subprocess.run(
         command, pass_fds=(file.fileno(),), stdin=null, stdout=null, stderr=null, timeout=seconds, check=False

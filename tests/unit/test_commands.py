@@ -156,7 +156,9 @@ def test_a_wrong_command_line(run) -> None:
     expect_message(run("-m", "ascend_rt", "run"), 2, "script")
     expect_message(run("-m", "ascend_rt", "run", "--backend"), 2, "--backend")
     expect_message(run("-m", "ascend_rt", "run", "--backend=cuda", "x.py"), 2, "cuda")
+    expect_message(run("-m", "ascend_rt", "run", "--"), 2, "script")
     expect_message(run("-m", "ascend_rt", "coverage", "--format", "pdf"), 2, "pdf")
+    expect_message(run("-m", "ascend_rt", "demo", "--chunk-mib", "much"), 2, "1 to 1024 MiB", "'much'")
 
 
 # --- help, and where the output goes ---------------------------------------------------------------------------------
@@ -340,6 +342,13 @@ def test_run_on_the_simulator_takes_everything_along(run, script: Path) -> None:
     library = str(sim.library_path())
     assert shown(result) == [[str(script), "-x", "--backend", "cann"], "__main__", "sim", library, [library]]
     assert result.stderr == ""
+
+
+@on_linux
+@pytest.mark.parametrize("options", [(), ("--backend", "sim"), ("--backend=sim", "--pyacl", "ours")])
+def test_run_takes_what_is_behind_two_dashes_as_the_program(run, script: Path, options: tuple[str, ...]) -> None:
+    result = run("-m", "ascend_rt", "run", *options, "--", str(script), "--", "-x", ASCEND_RT_BACKEND="sim")
+    assert shown(result)[0] == [str(script), "--", "-x"]
 
 
 @on_linux

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from support.codes import DRIVER, PRODUCTS, RT_PARAM, UNSUPPORTED
 
-from ascend_rt import AclError, Device, DeviceProperties, InvalidArgument, sim
+from ascend_rt import AclError, Context, Device, DeviceProperties, InvalidArgument, sim
 from ascend_rt.enums import DevAttr
 
 
@@ -27,6 +30,20 @@ def test_all_devices(device: Device) -> None:
     assert len(devices) == Device.count()
     assert [other.id for other in devices] == list(range(Device.count()))
     assert device in devices
+
+
+@pytest.mark.parametrize("number", [Decimal("1.9"), Fraction(1), np.float32(1), 1.0, "1", None])
+@pytest.mark.parametrize("kind", [Device, Context])
+def test_the_number_of_a_device_is_an_integer(kind: Any, number: Any, device: Device) -> None:
+    with pytest.raises(TypeError):
+        kind(number)
+
+
+def test_the_number_of_a_device_may_be_of_numpy(device: Device) -> None:
+    found = Device(np.int32(1)).id
+    assert (found, type(found)) == (1, int)
+    with Context(np.array(0)):
+        assert Device.current() == device
 
 
 def test_no_two_devices_have_the_same_uuid(device: Device) -> None:

@@ -10,8 +10,13 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from ascend_rt import _driver
@@ -307,6 +312,10 @@ NULL, BYTES, NUMBER = "ffi.NULL", "b'x'", "3"
         ("aclrtRecordEvent", (NULL, NUMBER), "stream", TypeError),
         ("aclrtSetDevice", ("None",), "deviceId", TypeError),
         ("aclrtSetDevice", ("2**31",), "deviceId", OverflowError),
+        ("aclrtSetDevice", ("Decimal('1.9')",), "deviceId", TypeError),
+        ("aclrtSetDevice", ("np.float32(1)",), "deviceId", TypeError),
+        ("aclrtMalloc", (NULL, "Fraction(64)", "0"), "size", TypeError),
+        ("aclrtMalloc", (NULL, "64", "Decimal(0)"), "policy", TypeError),
         ("aclrtMemcpy", (NULL, "-1", NULL, "1", "1"), "destMax", OverflowError),
         ("aclrtMemcpy", (NULL, "1", NULL, "1", "'to'"), "kind", TypeError),
         ("aclrtGetDeviceCount", ("ffi.new('int8_t *')",), "count", TypeError),
@@ -325,9 +334,23 @@ def test_a_wrong_argument_is_named(lib, ffi, backend, function, arguments, param
 
     if not supports(function) and backend == "cann":
         pytest.skip("the library lacks the function")
-    values = [eval(argument, {"ffi": ffi}) for argument in arguments]
+    names = {"ffi": ffi, "np": np, "Decimal": Decimal, "Fraction": Fraction}
+    values = [eval(argument, names) for argument in arguments]
     with pytest.raises(error, match=rf"^{function}: argument '{parameter}': \w"):
         getattr(lib, function)(*values)
+
+
+@pytest.mark.parametrize("number", [1, True, np.int32(1), np.array(1), IntEnum("One", "one").one])
+def test_whatever_has_an_index_is_an_integer(number: Any, lib, ffi) -> None:
+    out = ffi.new("int64_t *")
+    assert lib.aclrtGetDeviceInfo(0, number, out) == lib.aclrtGetDeviceInfo(0, 1, out)
+
+
+@pytest.mark.parametrize("name", ["int", "uint64_t", "aclrtDevAttr"])
+def test_numbers_of_cffi_are_integers(name: str, lib, ffi) -> None:
+    out = ffi.new("int64_t *")
+    number = ffi.cast(name, 1)
+    assert lib.aclrtGetDeviceInfo(ffi.cast("int", 0), number, out) == lib.aclrtGetDeviceInfo(0, 1, out)
 
 
 def test_a_wrong_number_of_arguments_is_a_type_error(lib, ffi) -> None:

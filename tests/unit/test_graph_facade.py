@@ -468,3 +468,64 @@ def test_changes(child) -> None:
         ASCEND_RT_SIM_SOFTWARE_QUEUES=1,
     )
     assert told == [5, 9, 0, 0]
+
+
+@pytest.mark.simulator("internals", "whether a device keeps its queues in software is its own")
+def test_what_was_replaced_is_released_when_no_execution_can_use_it(child) -> None:
+    told = child(
+        """
+        import gc, weakref
+        from ascend_rt import Buffer, Device, Stream
+        from ascend_rt.errors import AclError
+        from ascend_rt.graph import ValueWrite
+        from ascend_rt.testing import Latch
+        Device(0).set_current()
+        stream, memory = Stream(), Buffer(64)
+        kept, place = [], ffi.cast("void *", memory.handle)
+
+        def operand():
+            buffer = Buffer(64)
+            kept.append(weakref.ref(buffer))
+            return ValueWrite(buffer, 7)
+
+        def alive():
+            gc.collect()
+            return [reference() is not None for reference in kept]
+
+        with stream.capture() as graph:
+            assert lib.aclrtValueWrite(place, 5, 0, ffi.cast("aclrtStream", stream.handle)) == 0
+        (task,) = [task for task in graph.tasks if task.type == 5]
+        graph.update({task: operand()})
+        graph.update({task: operand()})
+        told_of = {"never launched": alive()}
+        with Latch(stream):
+            graph.launch(stream)
+            try:
+                graph.update({task: operand()})
+            except AclError as error:
+                told_of["code"] = error.code
+            told_of["launched"] = alive()
+        stream.synchronize()
+        told_of["not updated"] = alive()
+        graph.update()
+        told_of["updated"] = alive()
+        graph.update({task: None})
+        told_of["disabled"] = alive()
+        graph.update({task: operand()})
+        graph.launch(stream)
+        graph.close()
+        stream.synchronize()
+        told_of["closed"] = alive()
+        told(told_of)
+        """,
+        ASCEND_RT_SIM_SOFTWARE_QUEUES=1,
+    )
+    assert told == {
+        "never launched": [False, True],
+        "code": 107040,
+        "launched": [False, True, True],
+        "not updated": [False, True, True],
+        "updated": [False, False, True],
+        "disabled": [False, False, False],
+        "closed": [False, False, False, False],
+    }

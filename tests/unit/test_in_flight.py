@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 import time
@@ -27,10 +28,14 @@ from ascend_rt import (
     copy_2d_async,
     copy_async,
     copy_indirect,
+    ffi,
     fill_async,
     sim,
+    supports,
 )
-from ascend_rt._handles import Batch, release
+from ascend_rt import lib as raw
+from ascend_rt import pyacl as acl
+from ascend_rt._handles import Batch, release, release_own
 from ascend_rt.errors import AclError, AclWarning, ClosedError, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
@@ -225,18 +230,50 @@ def test_a_stream_lets_go_of_what_the_streams_have_used_that_it_waited_for(strea
             assert alive(kept, behind) == [behind]
 
 
-@pytest.mark.parametrize("end", [Stream.abort, lambda stream: stream.close(force=True)], ids=["abort", "force"])
-def test_a_wait_that_is_dropped_lets_nothing_go(end: Callable[[Stream], None], stream: Stream) -> None:
+DROPS: dict[str, Callable[[Stream], object]] = {
+    "abort": Stream.abort,
+    "force": lambda stream: stream.close(force=True),
+    "raw": lambda stream: raw.aclrtStreamAbort(stream._handle),
+    "pyacl": lambda stream: acl.rt.stream_abort(stream.handle),
+}
+
+
+@pytest.mark.parametrize("drop", DROPS.values(), ids=DROPS)
+def test_a_wait_that_is_dropped_lets_nothing_go(drop: Callable[[Stream], object], stream: Stream) -> None:
     waiting = Stream()
     with Latch(stream):
         kept = fill_and_forget(stream)
         waiting.wait(stream.record())
         own = fill_and_forget(waiting)
-        end(waiting)
-        waiting.close()
+        assert not drop(waiting)
+        if waiting.is_closed or waiting.is_done:
+            waiting.close()
         assert alive(kept, own) == [kept]
     stream.synchronize()
     assert alive(kept) == []
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    {
+        "aclmdlRIAbort": (None,),
+        "aclrtDestroyContext": (None,),
+        "aclrtDestroyStreamForce": (None,),
+        "aclrtDeviceTaskAbort": (-1, 0),
+        "aclrtPersistentTaskClean": (None,),
+        "aclrtResetDevice": (-1,),
+        "aclrtResetDeviceForce": (-1,),
+        "aclrtStreamAbort": (None,),
+        "aclrtStreamStop": (None,),
+    }.items(),
+)
+def test_every_call_that_may_drop_work_is_counted(function: str, arguments: tuple[Any, ...], device: Device) -> None:
+    if not supports(function):
+        pytest.skip("the library does not have it")
+    before = _handles.disruptions()
+    getattr(raw, function)(*(ffi.NULL if argument is None else argument for argument in arguments))
+    raw.aclGetRecentErrMsg()
+    assert _handles.disruptions() == before + 1
 
 
 @pytest.mark.simulator("faults")
@@ -559,14 +596,27 @@ def test_a_release_reaches_all_that_was_waited_for_and_takes_nothing_else() -> N
         batch.objects.append((uses.pop(0),))
     newest.objects += [(complete, count), (failed, count + 1)]
     newest.previous, complete.previous = oldest, newest  # in a circle, as streams that wait for each other
-    with pytest.raises(TypeError, match=r"release\(\) takes a Batch or None"):
-        release([newest])  # type: ignore[arg-type]
-    release(None)
+    for function in (release, release_own):
+        with pytest.raises(TypeError, match=r"release\(\) takes a Batch or None"):
+            function([newest])  # type: ignore[arg-type]
+        function(None)
     release(newest)
     assert [ref() is None for ref in kept] == [True, True, False, True]
     release(newest)
     release(failed)
     assert kept[2]() is None
+
+
+def test_what_was_waited_for_stays_if_the_wait_may_have_failed() -> None:
+    uses = [threading.Event() for _ in range(3)]  # any objects
+    kept = [weakref.ref(used) for used in uses]
+    waited_for, oldest, newest = (Batch() for _ in uses)
+    for batch in (waited_for, oldest, newest):
+        batch.objects.append((uses.pop(0),))
+    newest.objects.append((waited_for, _handles.disruptions()))
+    newest.previous = oldest
+    release_own(newest)
+    assert [ref() is None for ref in kept] == [False, True, True]
 
 
 def test_a_long_chain_of_batches_goes_without_recursion() -> None:
@@ -610,6 +660,30 @@ def test_what_is_done_is_let_go(way: Callable[[Stream], object], stream: Stream,
         done.synchronize()
         way(stream)
         assert alive(kept, pending) == [pending]
+
+
+FAILING: dict[str, Callable[[Stream], object]] = {
+    "synchronize": Stream.synchronize,
+    "with a limit": lambda stream: stream.synchronize(timeout=60),
+    "asyncio": lambda stream: asyncio.run(stream.done()),
+    "device": lambda stream: Device(0).synchronize(),
+}
+
+
+@pytest.mark.simulator("faults")
+@pytest.mark.parametrize("wait", FAILING.values(), ids=FAILING)
+def test_a_synchronization_that_raises_lets_go(wait: Callable[[Stream], object], stream: Stream) -> None:
+    with Latch(stream):
+        sim.fail_task(507015, stream, nth=2)
+        kept = [fill_and_forget(stream) for _ in range(3)]
+    with pytest.raises(TaskFailed):
+        wait(stream)
+    assert alive(*kept) == []
+    with Latch(stream):
+        pending = fill_and_forget(stream)
+        with pytest.raises(Timeout):
+            stream.synchronize(timeout=0.01)
+        assert alive(pending) == [pending]
 
 
 @pytest.mark.parametrize("timeout", [None, 60])

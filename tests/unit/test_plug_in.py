@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ascend_rt.testing import plugin
+
 pytestmark = pytest.mark.simulator("independent")
 
 CONFTEST = """\
@@ -24,3 +26,10 @@ def test_cards_are_separate_unless_the_environment_decides(
     (tmp_path / "test_it.py").write_text(f"import conftest\ndef test_it(): assert conftest.cards == {seen!r}\n")
     done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", **before)
     assert done.returncode == 0, done.stdout
+
+
+def test_no_hook_is_a_wrapper_of_the_kind_that_older_releases_do_not_know() -> None:
+    hooks = {name: hook for name, hook in vars(plugin).items() if name.startswith("pytest_")}
+    options = {name: getattr(hook, "pytest_impl", {}) for name, hook in hooks.items()}
+    assert len(hooks) >= 4
+    assert [name for name, found in options.items() if found.get("wrapper")] == []

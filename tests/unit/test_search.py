@@ -551,3 +551,22 @@ def test_a_time_limit_that_is_none(run, good, value: str) -> None:
     assert result.returncode == 1
     assert "ASCEND_RT_PROBE_SECONDS" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+# --- a program that embeds Python ------------------------------------------------------------------------------------
+
+EMBEDDED = "import os, sys; sys.executable = {executable}; {then}" + SHOW
+
+
+@pytest.mark.parametrize("executable", ["None", "''"])
+def test_an_embedded_python_finds_a_python_for_the_probe(run, build, tmp_path: Path, executable: str) -> None:
+    vendor = build(tmp_path / "libascendcl.so")
+    done = run("-c", EMBEDDED.format(executable=executable, then=""), ASCEND_RT_LIBRARY=vendor)
+    assert (done.returncode, done.stdout) == (0, f"cann|{vendor}\n"), done.stderr
+
+
+def test_an_embedded_python_without_another_one_says_so(run, build, tmp_path: Path) -> None:
+    vendor = build(tmp_path / "libascendcl.so")
+    hide = "sys.exec_prefix = '/nowhere'; os.environ['PATH'] = '/nowhere'; "
+    text = refusal(run("-c", EMBEDDED.format(executable="''", then=hide), ASCEND_RT_LIBRARY=vendor))
+    assert "cannot be examined: sys.executable names no Python" in text

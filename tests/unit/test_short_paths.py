@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 from support.calls import called_in_python
 
 from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async, sim
@@ -149,7 +149,7 @@ def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> Non
         assert len(stream._in_flight) == 2
 
 
-LAYOUTS: dict[str, Callable[[PinnedBuffer[Any]], Any]] = {
+PARTS: dict[str, Callable[[PinnedBuffer[Any]], Any]] = {
     "part": lambda whole: whole[8:40],
     "rows": lambda whole: whole.reshape(4, 16)[1:3],
     "element": lambda whole: whole[5:6],
@@ -159,7 +159,7 @@ LAYOUTS: dict[str, Callable[[PinnedBuffer[Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("layout", PARTS.values(), ids=PARTS)
 def test_a_part_of_pinned_memory_in_order_is_copied_without_python(layout: Any, stream: Stream) -> None:
     numbers = np.arange(128, dtype=np.uint8)
     source, target = layout(PinnedBuffer.from_array(numbers[:64])), layout(PinnedBuffer.from_array(numbers[64:]))
@@ -168,23 +168,6 @@ def test_a_part_of_pinned_memory_in_order_is_copied_without_python(layout: Any, 
     assert called_in_python(lambda: copy_async(target, memory, stream)) == []
     stream.synchronize()
     assert target.tobytes() == source.tobytes()
-
-
-@pytest.mark.parametrize("change", ["strides", "shape", "dtype"])
-def test_a_copy_uses_the_layout_that_pinned_memory_has_now(change: str, stream: Stream) -> None:
-    pinned, memory = PinnedBuffer.from_array(np.arange(64, dtype=np.uint8).reshape(8, 8)), Buffer(64)
-    copy_async(memory, pinned, stream)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of numpy, for such changes
-        if change == "strides":
-            pinned.strides = (1, 8)
-            with pytest.raises((BufferError, ValueError)):
-                copy_async(memory, pinned, stream)
-            return
-        setattr(pinned, change, {"shape": (2, 4, 8), "dtype": np.dtype(np.uint64)}[change])
-    copy_async(memory, pinned, stream)
-    stream.synchronize()
-    assert memory.to_numpy().tobytes() == bytes(range(64))
 
 
 def test_a_copy_to_pinned_memory_that_is_read_only_is_refused(stream: Stream) -> None:
@@ -276,6 +259,7 @@ USES_A_CLOSED_ONE = [
     ("stream", lambda event, stream: Stream.default().wait(stream)),
     ("stream", lambda event, stream: stream.is_done),
     ("stream", lambda event, stream: stream.synchronize()),
+    ("stream", lambda event, stream: stream.check()),
 ]
 
 
@@ -413,6 +397,44 @@ def test_a_copy_uses_the_memory_that_a_pinned_buffer_has_now(stream: Stream) -> 
     copy_async(memory, pinned, stream)
     stream.synchronize()
     assert memory.to_numpy().tobytes() == b"here"
+
+
+def set_attribute(name: str, value: Any) -> Callable[[Any], Any]:
+    def change(pinned: Any) -> Any:
+        setattr(pinned, name, value)
+        return pinned
+
+    return change
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "shape": set_attribute("shape", (4, 16)),
+    "type": set_attribute("dtype", np.uint32),
+    "columns first": set_attribute("strides", (1, 8)),
+    "one element again and again": set_attribute("strides", (0, 0)),
+    "transposed": lambda pinned: pinned.T,
+    "a view with strides": lambda pinned: as_strided(pinned, (8, 8), (1, 8), subok=True),
+    "swapped axes": lambda pinned: pinned.swapaxes(0, 1),
+    "Fortran order": lambda pinned: pinned.reshape((8, 8), order="F"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("change", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_copy_is_of_the_array_as_it_is_or_refused(change: Callable[[Any], Any], stream: Stream) -> None:
+    pinned = PinnedBuffer.from_array(np.arange(64, dtype=np.uint8).reshape(8, 8))
+    changed = change(pinned)
+    for spelling in (lambda to: copy_async(to, changed, stream), lambda to: copy_async(to, changed, stream=stream)):
+        memory = Buffer(64)
+        if changed.flags.c_contiguous:
+            spelling(memory)
+            stream.synchronize()
+            assert memory.to_numpy().tobytes() == changed.tobytes()
+        else:
+            with pytest.raises(ValueError, match=r"the source is not C-contiguous; .*copy_2d_async"):
+                spelling(memory)
+            with pytest.raises(ValueError, match=r"the target is not C-contiguous; .*copy_2d_async"):
+                copy_async(changed, memory, stream)
 
 
 @pytest.mark.simulator("faults")

@@ -204,7 +204,8 @@ def test_what_a_report_keeps_of_what_the_library_says(name: str, value: Any, kep
     [
         (("--device", "9"), "there is no device 9: the library sees 8"),
         (("--device", "1,0"), "ascending order"),
-        (("--device", "x"), "invalid"),
+        (("--device", "x"), "devices are different numbers in ascending order, as 0 or 0,1, not 'x'"),
+        (("--time-limit", "soon"), "more than 0 and at most 86400 seconds, not 'soon'"),
         (("--only", "g99"), "there is no section or group g99"),
         (("--time-limit", "0"), "more than 0"),
         (("--profile", "card.json"), "name it with --compare"),
