@@ -10,12 +10,18 @@ static bool can_launch(graph *self, PyObject *on) {
     return is_direct(EXECUTE) && has_pointer(&self->handle) && has_pointer((handle *)on) && LOAD(self->kept) != NULL;
 }
 
+/* Whether a list has more than an empty list. */
+static bool is_anything_in(PyObject *kept) {
+    PyObject *const first = PyList_Size(kept) == 1 ? PyList_GetItem(kept, 0) : NULL;
+    return first != NULL && PyList_Check(first) ? PyList_Size(first) > 0 : PyList_Size(kept) > 0;
+}
+
 /* NULL without an exception: the stream is captured, and nothing was called. */
 static PyObject *launch(graph *self, stream *stream_) {
     void *const pointer = self->handle.pointer, *const on = stream_->handle.pointer;
     PyObject *const kept =
         get_field(self, &self->kept); /* another thread may close the graph, which gives the list up */
-    const bool keeps = PyList_Size(kept) > 0;
+    const bool keeps = is_anything_in(kept);
     submission made;
     SUBMIT(made, on, keeps, FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on));
     bool is_done = made.code == ACL_SUCCESS && !made.is_captured;

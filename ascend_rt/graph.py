@@ -257,12 +257,8 @@ class Graph(Resource, GraphHandle):
             with switched(self._context):
                 code = lib.aclmdlRIDestroy(handle)
         check(code, "aclmdlRIDestroy")
-        self._kept, self._captured, self._changed, self._submitted = (
-            [],
-            [],
-            {},
-            {},
-        )  # executions under way have the list
+        self._kept, self._captured = [], []  # executions that are under way have the list
+        self._changed, self._submitted = {}, {}
 
 
 class GraphTask:
