@@ -14,7 +14,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from ascend_rt import Library, __version__, enums
-from ascend_rt import __main__ as command_line
+from ascend_rt import cli as command_line
 
 HERE = Path(__file__).resolve().parent
 

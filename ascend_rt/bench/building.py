@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from ascend_rt import backends
+from ascend_rt.cli.terminal import CommandError
 
 SOURCES = Path(__file__).resolve().parent / "c"
 HEADERS = Path(backends.__file__).parent
@@ -22,7 +23,7 @@ _VARIABLES = {".c": ("CC", "cc"), ".cpp": ("CXX", "c++")}
 _STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=c++17"}
 
 
-class BenchmarkError(Exception):
+class BenchmarkError(CommandError):
     """A benchmark is broken, or cannot be built."""
 
 

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascend_rt import _terminal
 from ascend_rt._driver import library
 from ascend_rt.bench.building import BenchmarkError
 from ascend_rt.bench.ids import BENCHMARKS
+from ascend_rt.cli import terminal
 from ascend_rt.verify import session as verify
 
 if TYPE_CHECKING:
@@ -22,8 +22,22 @@ if TYPE_CHECKING:
 _SUFFIXES = (".json", ".png", ".html", ".md")
 
 
+DESCRIPTION = (
+    "Measure what the same calls cost in C, through cffi, the facade and pyACL, on device 0 of the library, what PoCL "
+    "and threads take for the same, and the latencies of single calls on host and device. The layer of C needs a "
+    "compiler. It takes a quarter of an hour, twice that on a busy machine."
+)
+EXAMPLES = (
+    "ascend-rt bench --backend sim --output results.json --output results.html",
+    "ascend-rt bench --backend cann --output card.json",
+    "ascend-rt bench --compare before.json after.json",
+    "ascend-rt bench --ids event_record call_table call_floor",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
+    terminal.add_backend(parser)
     known = [benchmark.id for benchmark in BENCHMARKS]
     parser.add_argument(
         "--output",
@@ -49,7 +63,7 @@ def _output(text: str) -> Path:
     return path
 
 
-def run(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0: all was measured that can be, 1: something failed."""
     _need("pyperf", "bench", "the benchmarks")
     from ascend_rt.bench import report
@@ -94,8 +108,8 @@ def _measured(arguments: argparse.Namespace, absent: list[str]) -> Results:
     if about["soc"]:
         results.machine["chip"] = str(about["soc"])
     ids = arguments.ids or [benchmark.id for benchmark in BENCHMARKS]
-    _terminal.print_facts([("library", loaded.path)])
-    with _terminal.Progress() as progress:
+    terminal.print_facts([("library", loaded.path)])
+    with terminal.Progress() as progress:
         plan = session.SMOKE if arguments.smoke else session.FULL
         session.measure(plan, results, ids, not arguments.ids, progress.show)
     absent += session.missing(results, ids)
@@ -104,19 +118,19 @@ def _measured(arguments: argparse.Namespace, absent: list[str]) -> Results:
 
 
 def _show(results: Results, is_smoke: bool) -> None:
-    from ascend_rt.bench.results import goals_table, latencies_table, layers_table, peers_table
+    from ascend_rt.bench.results import goals_table, latencies_table, layers_table, peers_table, spellings_table
 
-    _terminal.print_facts(_facts(results))
-    for table in (layers_table, peers_table, latencies_table):
+    terminal.print_facts(_facts(results))
+    for table in (layers_table, spellings_table, peers_table, latencies_table):
         head, rows = table(results)
         if rows:
             print()
-            _terminal.print_columns(head, rows)
+            terminal.print_columns(head, rows)
     print()
     if is_smoke:
         print("a smoke run: the times mean nothing")
     else:
-        _terminal.print_columns(*goals_table(results))
+        terminal.print_columns(*goals_table(results))
 
 
 def _facts(results: Results) -> Iterator[tuple[str, str]]:
@@ -137,8 +151,8 @@ def _compare(before: Results, after: Results) -> int:
         [it.name, time(it.before), time(it.after), f"{it.ratio:.2f}", "" if it.is_noise else _verdict(it.ratio)]
         for it in found
     ]
-    _terminal.print_facts(("differs", text) for text in comparison.different_machines(before, after))
-    _terminal.print_columns(["", "before", "after", "ratio", ""], rows)
+    terminal.print_facts(("differs", text) for text in comparison.different_machines(before, after))
+    terminal.print_columns(["", "before", "after", "ratio", ""], rows)
     differing = sum(not it.is_noise for it in found)
     print(f"\n{differing} of {len(found)} medians differ by more than the noise: the middle halves of values are apart")
     return 0

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ascend_rt import _terminal
+from ascend_rt.cli import terminal
 from ascend_rt.verify import card_profile, comparison, session
 from ascend_rt.verify.cases import groups
 from ascend_rt.verify.report import Played, Report, load, read, write_json
@@ -20,8 +20,21 @@ _NOT_SUPPORTED = 207000  # what products answer that do not have a function, and
 _LINES = 40  # lines that a run prints of what is not as known; the report has all of them
 
 
+DESCRIPTION = (
+    "Play known calls on a device, each group in a process of its own, measure latencies and limits, and write a "
+    "report, which can be compared with the simulator. The guide's page 'Verify your card' says what is run and what "
+    "it may disturb."
+)
+EXAMPLES = (
+    "ascend-rt verify --device 0,1",
+    "ascend-rt verify --compare ascend_rt-report.json --profile card.json",
+    "ASCEND_RT_SIM_PROFILE=card.json ascend-rt run --backend sim train.py",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
+    terminal.add_backend(parser)
     parser.add_argument(
         "--device",
         type=_numbers,
@@ -50,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@_terminal.argument("devices are different numbers in ascending order, as 0 or 0,1")
+@terminal.argument("devices are different numbers in ascending order, as 0 or 0,1")
 def _numbers(text: str) -> tuple[int, ...]:
     numbers = tuple(int(part) for part in text.split(","))
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
@@ -66,7 +79,7 @@ def _names(text: str) -> frozenset[str]:
     return names
 
 
-@_terminal.argument("a time limit is more than 0 and at most 86400 seconds")
+@terminal.argument("a time limit is more than 0 and at most 86400 seconds")
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds <= 86400:
@@ -74,7 +87,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def run(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0: all is as known, or as in the simulator, 1: something is not."""
     for number in (
         signal.SIGTERM,
@@ -108,7 +121,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     )
     report = Report(about, len(plan.devices), plan.allow_reset)
     report.save(arguments.output)  # now, because a place that cannot be written would cost the whole run
-    _terminal.print_facts(_about(report))
+    terminal.print_facts(_about(report))
     try:
         is_as_known = _run(plan, report)
     except KeyboardInterrupt:
@@ -122,7 +135,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 def _run(plan: session.Plan, report: Report) -> bool:
     """Play, measure, and print what came out; return whether all is as known."""
-    with _terminal.Progress() as progress:
+    with terminal.Progress() as progress:
         session.run(plan, report, progress.show)
     surprises = list(_surprises(report))
     _print_sections(report)
@@ -191,11 +204,11 @@ def _print_sections(report: Report) -> None:
     if rows:
         total = sum((counts for _, counts in rows), Counter())
         lines = [(label, *(str(counts[column]) for column in head[1:])) for label, counts in [*rows, ("total", total)]]
-        _terminal.print_table(head, lines)
+        terminal.print_table(head, lines)
     skipped = Counter(played.detail for played in report.groups.values() if played.state == "skipped")
     if skipped:
         texts = (f"{count} {'group' if count == 1 else 'groups'}: {reason}" for reason, count in skipped.items())
-        _terminal.print_facts(("skipped", text) for text in texts)
+        terminal.print_facts(("skipped", text) for text in texts)
 
 
 def _count(counts: Counter[str], report: Report, name: str, played: Played) -> None:
@@ -219,7 +232,7 @@ def _print_limits(report: Report) -> None:
     rows = [(name, f"{'at least ' if it['ended'] == 'bound' else ''}{it['value']}") for name, it in tried.items()]
     if rows:
         print()
-        _terminal.print_columns(("limit", "number"), rows)
+        terminal.print_columns(("limit", "number"), rows)
 
 
 def _print_latencies(report: Report) -> None:
@@ -230,7 +243,7 @@ def _print_latencies(report: Report) -> None:
     ]
     if rows:
         print()
-        _terminal.print_columns(("latency, µs", "host p50", "p99", "device p50", "p99"), rows)
+        terminal.print_columns(("latency, µs", "host p50", "p99", "device p50", "p99"), rows)
 
 
 def _microseconds(found: dict[str, float] | None, which: str) -> str:
@@ -250,10 +263,10 @@ def _print_first(lines: Iterable[str]) -> None:
 
 def _compare(arguments: argparse.Namespace) -> int:
     report = load(arguments.compare)
-    with _terminal.Progress() as progress:
+    with terminal.Progress() as progress:
         simulated = comparison.simulate(report, progress.show)
     lines = list(_differences(report, simulated))
-    _terminal.print_facts(_about(report))
+    terminal.print_facts(_about(report))
     release, instead = report.library.get("cann"), simulated.library["cann"]
     if release and release != instead:
         print(f"the simulator does not know release {release}: it answers as {instead}")

@@ -171,9 +171,9 @@ def test_alone_it_shows_its_help(run) -> None:
 
 
 def test_every_command_is_described_and_has_an_example() -> None:
-    from ascend_rt import __main__
+    from ascend_rt import cli
 
-    parser = __main__._parser()
+    parser = cli.parser_of(*cli.COMMANDS)
     (commands,) = parser._subparsers._group_actions  # type: ignore[union-attr]
     assert len(commands.choices) >= 6
     for name, command in commands.choices.items():
@@ -181,7 +181,7 @@ def test_every_command_is_described_and_has_an_example() -> None:
         assert command.description
         examples = re.findall(r"ascend-rt (?!COMMAND)([^)\n]*)", text.partition("examples:\n")[2])
         assert examples
-        own = [__main__._split(example.split())[0] for example in examples]
+        own = [cli.split(example.split())[0] for example in examples]
         assert name in [parser.parse_args(arguments).command for arguments in own]
 
 

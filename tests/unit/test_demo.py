@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_rt import demo, timeline
+from ascend_rt.cli import demo, timeline
 
 
 def run_demo(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -10,9 +11,36 @@ from typing import NoReturn
 
 from ascend_rt import _acl_finder, _driver, _torch_environment
 from ascend_rt.backends import python_program, sim
+from ascend_rt.cli import terminal
 
-_STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
+DESCRIPTION = (
+    "Run a Python script like 'python SCRIPT ARGS...'. ascend_rt, and programs that load the library by its name, use "
+    "the library that is chosen here; 'import acl' works."
+)
+EXAMPLES = ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest")
+
+_STARTUP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_startup")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    terminal.add_backend(parser)
+    parser.usage = (
+        "ascend-rt run [-h] [--backend {auto,cann,sim}] [--pyacl {auto,ours,vendor}] "
+        "SCRIPT ARGS... | -m MODULE ARGS... | -c CODE ARGS... | -"
+    )
+    parser.add_argument(
+        "--pyacl",
+        choices=_acl_finder.CHOICES,
+        help="what 'import acl' gives: the vendor's module, ascend_rt.pyacl (ours), or ours where the vendor's is not "
+        "installed (default: ASCEND_RT_PYACL, or auto)",
+    )
+
+
+def main(arguments: argparse.Namespace) -> NoReturn:
+    """Run the command; does not return."""
+    run(arguments.program, arguments.pyacl)
 
 
 def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:

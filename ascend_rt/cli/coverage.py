@@ -6,15 +6,16 @@ The document ``docs/coverage.md`` is what this module prints as Markdown for the
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ascend_rt import _terminal
 from ascend_rt._driver import library, providers
 from ascend_rt._functions import FUNCTIONS, PRODUCTS
 from ascend_rt.backends import IN_WORDS, sim
+from ascend_rt.cli import terminal
 
 # The columns beside those of the products, their heads where they must fit a terminal, and what they mean.
 _MEANINGS = {
@@ -38,6 +39,25 @@ Made by `ascend-rt coverage --backend sim --format markdown`.
 - *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest that is known, and may stand for an older one.
 - The products: those that the function is documented for; `?` where no document tells.
 """
+
+
+DESCRIPTION = (
+    "Count, by family, the documented functions that the library, the simulator, the Python classes and each product "
+    "have. JSON and Markdown list every function."
+)
+EXAMPLES = ("ascend-rt coverage --backend sim", "ascend-rt coverage --format json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    terminal.add_backend(parser)
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="(default: text)")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    FORMATS[arguments.format](rows())
+    return 0
 
 
 class Row(NamedTuple):
@@ -109,7 +129,7 @@ def as_json(table: Sequence[Row]) -> str:
 
 def _print_text(table: Sequence[Row]) -> None:
     lines = [(name, *map(str, count.values())) for name, count in by_family(table).items()]
-    _terminal.print_table(("family", *_SHORT.values(), *PRODUCTS), lines)
+    terminal.print_table(("family", *_SHORT.values(), *PRODUCTS), lines)
     for column, short in _SHORT.items():
         print(f"{short:>6}: {_MEANINGS[column]}")
     print("The products: those that functions are documented for.")

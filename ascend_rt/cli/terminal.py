@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands print for people: by rich, where it is installed and the output is a terminal, or else as plain text.
+"""What commands have in common: options, and how they print for people.
 
-rich knows the width of the terminal, and of ``NO_COLOR`` and ``FORCE_COLOR``.
+That is by rich, where it is installed and the output is a terminal, or else as plain text. rich knows the width of the
+terminal, and of ``NO_COLOR`` and ``FORCE_COLOR``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,30 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from ascend_rt.backends import BACKENDS
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
 
 _Value = TypeVar("_Value")
+
+
+class CommandError(Exception):
+    """What a command cannot do, and its user can change."""
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    """Declare the choice of the library."""
+    parser.add_argument(
+        "--backend", choices=BACKENDS, help="which library to use (default: ASCEND_RT_BACKEND, or auto)"
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare the choice of JSON."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def argument(wanted: str) -> Callable[[Callable[[str], _Value]], Callable[[str], _Value]]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import platform
 import sys
@@ -16,11 +18,36 @@ from ascend_rt import __version__, _acl_finder
 from ascend_rt._driver import library, providers, supports
 from ascend_rt._functions import FUNCTIONS
 from ascend_rt.backends import IN_WORDS
+from ascend_rt.cli import terminal
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, LibraryError
 from ascend_rt.versions import version
 
 _VARIABLE_PREFIXES = ("ASCEND_", "ACL_", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "PYTHONPATH")
+
+
+DESCRIPTION = (
+    "Show which library is used, why, and which devices it has. A bug report needs --verbose or --json: files, places "
+    "that were tried, functions by family, environment."
+)
+EXAMPLES = ("ascend-rt info", "ascend-rt info --backend cann --verbose", "ascend-rt info --json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    terminal.add_backend(parser)
+    terminal.add_json(parser)
+    parser.add_argument("--verbose", action="store_true", help="show everything")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the command; 1: the library cannot be loaded."""
+    collected = collect()
+    if arguments.json:
+        print(json.dumps(collected, indent=2))
+    else:
+        terminal.print_facts(facts(collected, verbose=arguments.verbose))
+    return 1 if "error" in collected else 0
 
 
 def collect() -> dict[str, Any]:

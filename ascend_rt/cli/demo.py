@@ -12,6 +12,7 @@ the same is then done one step after the other.
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
@@ -25,9 +26,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascend_rt import timeline
 from ascend_rt._driver import library
 from ascend_rt.backends import IN_WORDS
+from ascend_rt.cli import terminal, timeline
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, TaskFailed, Timeout
 from ascend_rt.event import Event
@@ -46,6 +47,33 @@ _COMPARED_BYTES = 64 << 20  # how much of it goes one step after the other, too
 _LONG = 64 << 20  # from here on a progress bar is worth it
 _RANDOM_BLOCK = (4 << 20) - 4099  # no divisor of a chunk
 _DRAWN_CHUNKS = 8
+
+
+DESCRIPTION = "Stream bytes through a device and back on two streams, compare all of them, and measure."
+EXAMPLES = ("ascend-rt demo", "ascend-rt demo --backend sim --chunk-mib 16 weights.bin")
+
+
+@terminal.argument("a chunk is 1 to 1024 MiB")
+def _chunk(text: str) -> int:
+    size = int(text)
+    if not 1 <= size <= 1024:
+        raise ValueError
+    return size
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    terminal.add_backend(parser)
+    terminal.add_json(parser)
+    parser.add_argument("file", nargs="?", help="any file (default: 256 MiB of random bytes)")
+    parser.add_argument("--chunk-mib", type=_chunk, default=4, metavar="N", help="bytes per copy, in MiB (default: 4)")
+    parser.add_argument("--trace", metavar="OUT.json", help="write the times of all copies for Perfetto")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the command; 1: what came back differs, or a task has failed."""
+    chunk_bytes = arguments.chunk_mib << 20
+    return run(arguments.file, as_json=arguments.json, chunk_bytes=chunk_bytes, trace=arguments.trace)
 
 
 class _RandomBytes(io.RawIOBase):
