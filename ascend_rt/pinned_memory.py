@@ -213,10 +213,11 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; a copy of what is no longer the allocation as it lies in memory must look at the array."""
-        if name not in _LAYOUT:
+        span = self._span if name in _LAYOUT else None
+        if span is None:
             super().__setattr__(name, value)
             return
-        span, self._span = self._span, None
+        self._span = None
         try:
             super().__setattr__(name, value)
         finally:
