@@ -47,7 +47,7 @@ class Waiter:
         """Sleep until the call has ended, and answer questions."""
         while not self._call.has_ended:
             self._wake.acquire(timeout=_LOOK_S)
-            check_usable("aclrtSynchronizeStream")  # not in a child that a signal handler has forked
+            check_usable(self._call.function)  # not in a child that a signal handler has forked
             while self._questions:
                 # Python calls the handlers of signals that have arrived after each call: after pop(), at the latest.
                 self._questions.pop().release()

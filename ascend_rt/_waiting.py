@@ -48,7 +48,7 @@ class _Wait:
         self._code = 0
         self._message = ""
         self._error: BaseException | None = None  # in place of a code
-        self._function = function
+        self.function = function
         self._object = arguments
         self._limit = limit
         self._context = ffi.new("aclrtContext *")
@@ -79,11 +79,9 @@ class _Wait:
                 tell()
 
     def _call(self) -> int:
-        if is_replaced(self._function):
-            return int(
-                getattr(lib, self._function)(*self._object, *(() if self._limit == FOR_EVER else (self._limit,)))
-            )
-        function = getattr(lib, _WAITS[self._function.removesuffix("WithTimeout")])
+        if is_replaced(self.function):
+            return int(getattr(lib, self.function)(*self._object, *(() if self._limit == FOR_EVER else (self._limit,))))
+        function = getattr(lib, _WAITS[self.function.removesuffix("WithTimeout")])
         return int(function(self._context[0], *self._object, self._limit, self._is_left))
 
     def start(self, tell: Callable[[], object]) -> None:
@@ -110,7 +108,7 @@ class _Wait:
                 self._keep_failure()
 
     def _keep_failure(self) -> None:
-        error = error_for(self._code, self._function, self._message) if self._code else None
+        error = error_for(self._code, self.function, self._message) if self._code else None
         if error is None or not _failures.is_of_a_task(error):
             return
         if self._object:
