@@ -10,7 +10,7 @@ import torch
 
 from ascend_rt._device_object import device_object
 from ascend_rt.errors import LibraryError
-from ascend_rt.torch import _failures, _library, _operators, _sleep, formulas
+from ascend_rt.torch import _failures, _library, _operators, _sleep, decompositions
 
 _TEXT_BYTES = 1 << 16
 _REGISTERED = torch.library.Library("npu", "IMPL")  # the registrations last as long as this
@@ -27,14 +27,14 @@ def install() -> None:
     install.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
     if install(table.encode(), kernels, len(kernels), text, _TEXT_BYTES):
         raise LibraryError(f"torch does not take the kernels: {text.value.decode(errors='replace')}")
-    _install_formulas()
+    _install_decompositions()
     _sleep.install()
     _failures.watch(library)
 
 
-def _install_formulas() -> None:
+def _install_decompositions() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they take the place of torch_npu's, which is the purpose here
-        for name, function in formulas.TABLE.items():
+        for name, function in decompositions.TABLE.items():
             for key in ("PrivateUse1", "AutogradPrivateUse1"):
                 _REGISTERED.impl(name.removeprefix("npu::"), function, key, allow_override=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from ascend_rt.torch import formulas
+from ascend_rt.torch import decompositions
 
 # torch_npu's own: they allocate, look at tensors as the host sees them, or make views, and call no operator of CANN.
 KEPT = frozenset(
@@ -121,7 +121,7 @@ def kinds() -> list[tuple[str, str]]:
             name, "CompositeExplicitAutogradNonFunctional"
         )
         on_cpu = has_kernel(name, "CPU")
-        if name in formulas.TABLE:
+        if name in decompositions.TABLE:
             found.append(("formula", name))
             continue
         if name in _VIEWS:

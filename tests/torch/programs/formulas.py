@@ -16,7 +16,7 @@ import torch.nn.functional as F
 import torch_npu
 from torch.utils._pytree import tree_leaves
 
-from ascend_rt.torch import formulas as known
+from ascend_rt.torch import decompositions as known
 
 torch.npu.set_device(0)
 torch.manual_seed(0)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ascend_rt.torch.formulas._table import FLOATS, check, formula, refuse_given, wide
+from ascend_rt.torch.decompositions._table import FLOATS, check, formula, refuse_given, wide
 
 _EVERYTHING = 2147483647
 _COPIES = 8  # the statistics of a row stand in the results as often

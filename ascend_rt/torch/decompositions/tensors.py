@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ascend_rt.torch.formulas._table import FLOATS, check, formula, wide
+from ascend_rt.torch.decompositions._table import FLOATS, check, formula, wide
 
 # As the adapter counts them in arguments that are numbers.
 _TYPES = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ascend_rt.torch.formulas._table import FLOATS, check, formula, refuse_given, wide
+from ascend_rt.torch.decompositions._table import FLOATS, check, formula, refuse_given, wide
 
 
 @formula("npu_moe_gating_top_k_softmax", *FLOATS)

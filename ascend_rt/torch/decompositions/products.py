@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ascend_rt.torch.formulas._table import FLOATS, check, formula, refuse_given
+from ascend_rt.torch.decompositions._table import FLOATS, check, formula, refuse_given
 
 
 @formula("npu_linear", *FLOATS)

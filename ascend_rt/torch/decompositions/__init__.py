@@ -8,7 +8,7 @@ and rounded once, at the end. Cases that the formula does not cover are refused 
 
 from __future__ import annotations
 
-from ascend_rt.torch.formulas import activations, attention, experts, norms, products, tensors, training
-from ascend_rt.torch.formulas._table import TABLE
+from ascend_rt.torch.decompositions import activations, attention, experts, norms, products, tensors, training
+from ascend_rt.torch.decompositions._table import TABLE
 
 __all__ = ["TABLE", "activations", "attention", "experts", "norms", "products", "tensors", "training"]

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ascend_rt.torch.formulas._table import FLOATS, check, formula, wide, wide_or_none
+from ascend_rt.torch.decompositions._table import FLOATS, check, formula, wide, wide_or_none
 
 
 @formula("npu_cross_entropy_loss", *FLOATS)

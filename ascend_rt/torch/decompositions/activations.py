@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ascend_rt.torch.formulas._table import FLOATS, check, formula, refuse_given, wide
+from ascend_rt.torch.decompositions._table import FLOATS, check, formula, refuse_given, wide
 
 
 def _halves(tensor: Tensor, dim: int) -> tuple[Tensor, Tensor]:
