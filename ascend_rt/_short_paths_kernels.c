@@ -150,6 +150,11 @@ static bool find_blocks(PyObject *number, uint32_t *blocks) {
     return overflow == 0 && found >= 1 && found <= MOST;
 }
 
+static bool is_ready(const kernel *self) {
+    PyObject *const binary = self->binary; /* NULL: not made by __init__() */
+    return binary != NULL && PyType_IsSubtype(Py_TYPE(binary), handle_type) && has_pointer((handle *)binary);
+}
+
 static PyObject *kernel_launch(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     enum { STREAM, BLOCKS, FIRST };
     kernel *const self = (kernel *)object;
@@ -157,8 +162,8 @@ static PyObject *kernel_launch(PyObject *object, arguments args, Py_ssize_t coun
     block packed;
     uint32_t blocks = 0;
     if (names == NULL && count >= FIRST && find_blocks(args[BLOCKS], &blocks) && is_direct(LAUNCH_KERNEL) &&
-        has_pointer((handle *)self->binary) && pack(self, &packed, args + FIRST, count - FIRST) &&
-        !are_accesses_wanted() && (on = given_or_current(args[STREAM])) != NULL && has_pointer((handle *)on) &&
+        is_ready(self) && pack(self, &packed, args + FIRST, count - FIRST) && !are_accesses_wanted() &&
+        (on = given_or_current(args[STREAM])) != NULL && has_pointer((handle *)on) &&
         (used = tuple_of(args + FIRST, count - FIRST)) != NULL) {
         result = launch(self, &packed, blocks, (stream *)on, used);
     }

@@ -18,7 +18,7 @@ import pytest
 from support.calls import called_in_python
 from support.kernels import VECTOR, device_object, parameters
 
-from ascend_rt import Binary, Buffer, Device, Operand, Stream, _aclrt, callback, copy, fill, kernel, sim
+from ascend_rt import Binary, Buffer, Device, Kernel, Operand, Stream, _aclrt, callback, copy, fill, kernel, sim
 from ascend_rt._driver import open_short_paths
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.kernel import _config, offsets, parameter
@@ -497,6 +497,14 @@ def test_c_and_python_pack_arguments_alike(
                 finally:
                     open_short_paths()
                 assert in_c == in_python, arguments
+
+
+def test_a_kernel_without_its_binary_is_no_crash(binary: Binary, stream: Stream) -> None:
+    kernel = binary.kernel("raw", ["uint8"])
+    kernel.binary = 5  # type: ignore[assignment]
+    for made in (kernel, Kernel.__new__(Kernel)):
+        with pytest.raises(AttributeError):
+            made.launch(stream, 1, 1)
 
 
 def test_a_launch_does_nothing_in_python(binary: Binary, stream: Stream, packed: list[bytes]) -> None:
