@@ -35,6 +35,7 @@ function functions[FUNCTIONS] = {
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
+    [RECENT_MESSAGE] = {"aclGetRecentErrMsg", NULL},
 };
 
 PyObject *fail(int code, const char *function) {
@@ -129,6 +130,9 @@ PyObject *destroy(handle *self, int place) {
     aclError code;
     if (!handle_shut(self)) {
         Py_RETURN_NONE; /* another thread has closed it */
+    }
+    if (place == DESTROY) {
+        await_answer((event *)self);
     }
     Py_BEGIN_ALLOW_THREADS;
     shared->await_left(pointer);
@@ -247,13 +251,16 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
          "Put the short paths in front of the methods of a class; return the class."},
         {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},
-        {"release", release_batch, METH_O,
+        {"release", release_complete, METH_O,
          "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
+        {"release_synchronized", release_synchronized, METH_O,
+         "The same after a synchronization of the stream that has reported no failure."},
         {"disruptions", disruptions_so_far, METH_NOARGS,
          "Return what may make a stream complete although it has not waited: the number of failures and aborts."},
         {0},
     };
     shared = parts;
-    return find_functions() && (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
+    return PyModule_AddObject(module, "UNKNOWN", PyLong_FromUnsignedLongLong(UNKNOWN)) == 0 && find_functions() &&
+           (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module);
 }
