@@ -132,26 +132,29 @@ static const ascend_rt_awaited events = {{ascend_rt_event_status, ACL_EVENT_RECO
 static const ascend_rt_awaited streams = {{ascend_rt_stream_status, ACL_STREAM_STATUS_NOT_READY, false,
                                           &aclrtSynchronizeStream, &aclrtSynchronizeStreamWithTimeout}};
 
-int ascend_rt_synchronize_device(int32_t timeout_ms) {{ return ascend_rt_synchronize(&devices, NULL, timeout_ms); }}
+int ascend_rt_synchronize_device(int32_t timeout_ms, ascend_rt_report *report) {{
+    return ascend_rt_note_report(report, ascend_rt_synchronize(&devices, NULL, timeout_ms));
+}}
 
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms) {{
     return ascend_rt_synchronize(&events, event, timeout_ms);
 }}
 
-int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms) {{
-    return ascend_rt_synchronize(&streams, stream, timeout_ms);
+int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms, ascend_rt_report *report) {{
+    return ascend_rt_note_report(report, ascend_rt_synchronize(&streams, stream, timeout_ms));
 }}
 
-int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left) {{
-    return ascend_rt_wait_in(context, &devices, NULL, timeout_ms, is_left);
+int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left, ascend_rt_report *report) {{
+    return ascend_rt_note_report(report, ascend_rt_wait_in(context, &devices, NULL, timeout_ms, is_left));
 }}
 
 int ascend_rt_wait_for_event(void *context, void *event, int32_t timeout_ms, const int32_t *is_left) {{
     return ascend_rt_wait_in(context, &events, event, timeout_ms, is_left);
 }}
 
-int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left) {{
-    return ascend_rt_wait_in(context, &streams, stream, timeout_ms, is_left);
+int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left,
+                              ascend_rt_report *report) {{
+    return ascend_rt_note_report(report, ascend_rt_wait_in(context, &streams, stream, timeout_ms, is_left));
 }}
 
 uint64_t ascend_rt_captured_graph(void *stream) {{

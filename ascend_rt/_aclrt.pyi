@@ -1121,18 +1121,18 @@ class Lib:
         """void ascend_rt_end_listening(uint64_t *end)."""
     def ascend_rt_prepare_waits(self, main_thread: int, is_simulated: int, /) -> None:
         """void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated)."""
-    def ascend_rt_synchronize_device(self, timeout_ms: int, /) -> int:
-        """int ascend_rt_synchronize_device(int32_t timeout_ms)."""
+    def ascend_rt_synchronize_device(self, timeout_ms: int, report: Any, /) -> int:
+        """int ascend_rt_synchronize_device(int32_t timeout_ms, ascend_rt_report *report)."""
     def ascend_rt_synchronize_event(self, event: Any, timeout_ms: int, /) -> int:
         """int ascend_rt_synchronize_event(void *event, int32_t timeout_ms)."""
-    def ascend_rt_synchronize_stream(self, stream: Any, timeout_ms: int, /) -> int:
-        """int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms)."""
-    def ascend_rt_wait_for_device(self, context: Any, timeout_ms: int, is_left: Any, /) -> int:
-        """int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left)."""
+    def ascend_rt_synchronize_stream(self, stream: Any, timeout_ms: int, report: Any, /) -> int:
+        """int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms, ascend_rt_report *report)."""
+    def ascend_rt_wait_for_device(self, context: Any, timeout_ms: int, is_left: Any, report: Any, /) -> int:
+        """int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left, ascend_rt_report *report)."""
     def ascend_rt_wait_for_event(self, context: Any, event: Any, timeout_ms: int, is_left: Any, /) -> int:
         """int ascend_rt_wait_for_event(void *context, void *event, int32_t timeout_ms, const int32_t *is_left)."""
-    def ascend_rt_wait_for_stream(self, context: Any, stream: Any, timeout_ms: int, is_left: Any, /) -> int:
-        """int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left)."""
+    def ascend_rt_wait_for_stream(self, context: Any, stream: Any, timeout_ms: int, is_left: Any, report: Any, /) -> int:
+        """int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left, ascend_rt_report *report)."""
     def ascend_rt_await_left(self, object: Any, /) -> None:
         """void ascend_rt_await_left(void *object)."""
     def ascend_rt_skip_destructors(self) -> None:

@@ -3,6 +3,8 @@
  * any time, with its own locks held or while the interpreter ends. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "_aclrt_support.h"
 
@@ -11,7 +13,7 @@ enum { KEPT = 256 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* their number, or where a listener ends */
 static ascend_rt_failed_task newest[KEPT];                /* number n is at n % KEPT */
-atomic_uint_fast64_t ascend_rt_failed_tasks;
+atomic_uint_fast64_t ascend_rt_failed_tasks, ascend_rt_reports;
 
 static void name_kernel(const aclrtExceptionInfo *info, char *name, size_t size) {
     aclrtFuncHandle function = NULL;
@@ -86,4 +88,56 @@ void ascend_rt_end_listening(uint64_t *end) {
 void ascend_rt_renew_failures(void) {
     pthread_mutex_init(&mutex, NULL);
     pthread_cond_init(&changed, NULL);
+}
+
+/* Reports. They are noted in the call that receives them, on any thread, and taken in the call that raises them: what
+ * happens in between loses none. */
+
+/* Codes of a wait that was refused, or whose limit is over: they say nothing of tasks. */
+static bool is_about_tasks(int code) {
+    switch (code) {
+        case ACL_ERROR_RT_WAIT_TIMEOUT:
+        case ACL_ERROR_RT_TASK_TIMEOUT:
+            return true; /* of a task */
+        case ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
+        case ACL_ERROR_RT_FEATURE_NOT_SUPPORT:
+            return false;
+        default:
+            return code >= ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+    }
+}
+
+int ascend_rt_note_report(ascend_rt_report *report, int code) {
+    if (code <= ACL_SUCCESS || !is_about_tasks(code)) {
+        return code;
+    }
+    ++ascend_rt_reports;
+    const char *text = ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)();
+    char *copy = text != NULL ? strdup(text) : NULL;
+    pthread_mutex_lock(&mutex);
+    if (report->code == ACL_SUCCESS) { /* the first stays: it may be about to be raised */
+        report->text = copy;
+        copy = NULL;
+        __atomic_store_n(&report->code, code, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&mutex);
+    free(copy);
+    return code;
+}
+
+char *ascend_rt_report_text(ascend_rt_report *report) {
+    pthread_mutex_lock(&mutex);
+    char *const copy = report->text != NULL ? strdup(report->text) : NULL;
+    pthread_mutex_unlock(&mutex);
+    return copy;
+}
+
+bool ascend_rt_take_report(ascend_rt_report *report) {
+    pthread_mutex_lock(&mutex);
+    const bool is_taken = report->code != ACL_SUCCESS;
+    free(report->text);
+    report->text = NULL;
+    __atomic_store_n(&report->code, ACL_SUCCESS, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&mutex);
+    return is_taken;
 }

@@ -362,9 +362,12 @@ static ascend_rt_shared shared = {
     .captured_graph = ascend_rt_captured_graph,
     .synchronize_event = ascend_rt_synchronize_event,
     .synchronize_stream = ascend_rt_synchronize_stream,
+    .report_text = ascend_rt_report_text,
+    .take_report = ascend_rt_take_report,
     .await_left = ascend_rt_await_left,
     .failed_tasks = &ascend_rt_failed_tasks,
     .aborts = &ascend_rt_aborts,
+    .reports = &ascend_rt_reports,
 };
 
 const void *ascend_rt_shared_parts(void) {

@@ -37,10 +37,18 @@ int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t t
 /* The same on another thread than the one that wants to know, in the same context. */
 int ascend_rt_wait_in(void *context, const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms,
                       const int32_t *is_left);
+struct ascend_rt_report; /* below, because Python has it too */
+
+/* Notes what a synchronization has failed with, if that may be a failed task, and returns the code. */
+int ascend_rt_note_report(struct ascend_rt_report *report, int code);
+/* A copy of its text, to be freed; NULL if there is none. */
+char *ascend_rt_report_text(struct ascend_rt_report *report);
+/* Ends the report; returns whether there was one, which no other thread has taken. */
+bool ascend_rt_take_report(struct ascend_rt_report *report);
 bool ascend_rt_is_simulated(void);
 bool ascend_rt_is_main_thread(void); /* the one where Python handles signals */
 
-extern atomic_uint_fast64_t ascend_rt_failed_tasks;
+extern atomic_uint_fast64_t ascend_rt_failed_tasks, ascend_rt_reports;
 
 /* Calls that drop work. */
 typedef struct ascend_rt_abort_count {
@@ -71,11 +79,14 @@ typedef struct ascend_rt_shared {
     atomic_bool is_direct;
     uint64_t (*captured_graph)(void *stream);
     int (*synchronize_event)(void *event, int32_t timeout_ms);
-    int (*synchronize_stream)(void *stream, int32_t timeout_ms);
+    int (*synchronize_stream)(void *stream, int32_t timeout_ms, struct ascend_rt_report *report);
+    char *(*report_text)(struct ascend_rt_report *report);
+    bool (*take_report)(struct ascend_rt_report *report);
     void (*await_left)(void *object);
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
     const ascend_rt_abort_count *aborts;
-    atomic_bool has_ended; /* whether an era of a device was ever ended: before, no handle has */
+    const atomic_uint_fast64_t *reports; /* how many synchronizations have reported a failure */
+    atomic_bool has_ended;               /* whether an era of a device was ever ended: before, no handle has */
 } ascend_rt_shared;
 
 /* Parts of ascend_rt_renew_locks(). */
@@ -139,17 +150,26 @@ int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_f
 /* Lets the listener with that end hear what has failed so far, and no more. */
 void ascend_rt_end_listening(uint64_t *end);
 
+/* What a synchronization has received of failed tasks, which the runtime reports once: until it is raised, or found to
+ * be the failure of something else. Threads that synchronize the same object share it. */
+typedef struct ascend_rt_report {
+    int32_t code; /* 0: there is none */
+    char *text;   /* the runtime's for it; NULL: none */
+} ascend_rt_report;
+
 /* Waits that Ctrl-C can end. Python handles signals in its main thread, between two instructions: there a wait that
  * would take long answers -1, for another thread to make the call. In other threads these are the C functions, except
- * that a wait for a device keeps no other thread from using streams for long. A limit of -1 is none. */
+ * that a wait for a device keeps no other thread from using streams for long. A limit of -1 is none. A failure is noted
+ * in the report before Python may run a signal handler, whose exception would replace the code. */
 void ascend_rt_prepare_waits(uint64_t main_thread, bool is_simulated);
-int ascend_rt_synchronize_device(int32_t timeout_ms);
+int ascend_rt_synchronize_device(int32_t timeout_ms, ascend_rt_report *report);
 int ascend_rt_synchronize_event(void *event, int32_t timeout_ms);
-int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms);
+int ascend_rt_synchronize_stream(void *stream, int32_t timeout_ms, ascend_rt_report *report);
 /* The calls that another thread makes then, in that context. Return -2 soon after *is_left was set. */
-int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left);
+int ascend_rt_wait_for_device(void *context, int32_t timeout_ms, const int32_t *is_left, ascend_rt_report *report);
 int ascend_rt_wait_for_event(void *context, void *event, int32_t timeout_ms, const int32_t *is_left);
-int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left);
+int ascend_rt_wait_for_stream(void *context, void *stream, int32_t timeout_ms, const int32_t *is_left,
+                              ascend_rt_report *report);
 /* Returns when no wait that was left uses the object any more, which may be destroyed then; NULL: any object. */
 void ascend_rt_await_left(void *object);
 /* Lets the process end without the destructors of the vendor's library: they delete objects that threads of the program

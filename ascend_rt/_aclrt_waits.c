@@ -46,29 +46,29 @@ static void pause_after(int64_t passed) {
 /* A device cannot be queried. */
 static bool is_of_device(const ascend_rt_awaited *awaited) { return awaited->status == NULL; }
 
-/* The status, or the negative code of a failure, whose text is discarded: the call that waits will tell. */
-static int status_of(const ascend_rt_awaited *awaited, void *object) {
+/* UNKNOWN: the query has failed, which says nothing of how long a wait takes, or there is none. Discards its text. */
+enum progress { PENDING, DONE, UNKNOWN };
+
+static enum progress progress_of(const ascend_rt_awaited *awaited, void *object) {
+    if (is_of_device(awaited)) {
+        return UNKNOWN;
+    }
     const int status = awaited->status(object);
     if (status < 0) {
         ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)();
+        return UNKNOWN;
     }
-    return status;
-}
-
-static bool is_pending(const ascend_rt_awaited *awaited, void *object) {
-    return !is_of_device(awaited) && status_of(awaited, object) == awaited->pending;
+    return status == awaited->pending ? PENDING : DONE;
 }
 
 static bool is_done_soon(const ascend_rt_awaited *awaited, void *object) {
-    if (is_of_device(awaited)) {
-        return false;
-    }
     enum { LOOKS = 8 };
     const int64_t begin = now_ns();
     for (int64_t passed = 0; passed < SHORT_WAIT_MS * (int64_t)NS_PER_MS; passed = now_ns() - begin) {
         for (int i = 0; i < LOOKS; ++i) {
-            if (!is_pending(awaited, object)) {
-                return true;
+            const enum progress progress = progress_of(awaited, object);
+            if (progress != PENDING) {
+                return progress == DONE;
             }
         }
         pause_after(passed);
@@ -137,7 +137,7 @@ static int wait_in_slices(const ascend_rt_awaited *awaited, void *object, int32_
         if (left_ms <= SHORT_WAIT_MS) {
             return synchronize(awaited, object, left_ms < 1 ? 1 : (int32_t)left_ms);
         }
-        if (is_pending(awaited, object)) {
+        if (progress_of(awaited, object) == PENDING) {
             aclError code = ACL_SUCCESS;
             if (is_over(awaited, object, passed, &asked, &code)) {
                 return code;
@@ -180,8 +180,7 @@ int ascend_rt_wait_for(const ascend_rt_awaited *awaited, void *object, int32_t t
 
 int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_t timeout_ms) {
     const bool is_short = timeout_ms != -1 && timeout_ms <= SHORT_WAIT_MS;
-    const bool is_done = !is_of_device(awaited) && !is_pending(awaited, object); /* or a failure, which does not wait */
-    if (is_done || is_short || !ascend_rt_is_main_thread()) {
+    if (progress_of(awaited, object) == DONE || is_short || !ascend_rt_is_main_thread()) {
         return wait_here(awaited, object, timeout_ms);
     }
     if (!is_simulator) { /* whose time limits would be errors in the vendor's log */

@@ -2,13 +2,14 @@
 /* ascend_rt._handles: the base types of objects with a handle, and what is in flight. */
 #include "_handles.h"
 
+#include <sched.h>
 #include <structmember.h>
 
 #include "_host_functions.h"
 
 PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
     *kernel_type, *in_flight_type, *batch_type;
-static PyTypeObject *work_type, *era_type;
+static PyTypeObject *work_type, *failure_log_type, *era_type;
 
 const ascend_rt_abort_count *aborts;
 
@@ -437,7 +438,7 @@ static void deallocate(PyObject *object, inquiry clear) {
 #define GRAPH_FIELDS(DO) DO(kept)
 #define POOL_BUFFER_FIELDS(DO) DO(stream) DO(context)
 #define KERNEL_FIELDS(DO) DO(binary) DO(plan) DO(scalars)
-#define IN_FLIGHT_FIELDS(DO) DO(work) DO(open)
+#define IN_FLIGHT_FIELDS(DO) DO(work) DO(failures) DO(open)
 #define BATCH_FIELDS(DO) DO(objects)
 
 /* A long chain goes batch by batch, not by recursion. */
@@ -649,7 +650,22 @@ static PyMethodDef buffer_methods[] = {
     {0},
 };
 
+void await_answer(event *self) {
+    while (LOAD(self->asked) > 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        sched_yield();
+        Py_END_ALLOW_THREADS;
+    }
+}
+
+static PyObject *event_await_answer(PyObject *self, PyObject *unused) {
+    (void)unused;
+    await_answer((event *)self);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef event_methods[] = {
+    {"_await_answer", event_await_answer, METH_NOARGS, "Wait for threads that ask a closed event what it releases."},
     {"_newest_record", event_newest_record, METH_NOARGS,
      "Return what the completion of the newest record releases, and its number; None if it releases nothing."},
     {"_is_newest", event_is_newest, METH_O,
@@ -776,7 +792,105 @@ static PyMethodDef in_flight_methods[] = {
     {0},
 };
 
-static PyGetSetDef in_flight_properties[] = {{"open", in_flight_get_open, NULL, NULL, NULL}, {0}};
+static PyObject *in_flight_get_failures(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *const failures = ((in_flight *)self)->failures;
+    return failures != NULL ? Py_NewRef(failures) : PyErr_Format(PyExc_AttributeError, "failures");
+}
+
+static int in_flight_set_failures(PyObject *self, PyObject *value, void *unused) {
+    (void)unused;
+    if (value == NULL || !PyObject_TypeCheck(value, failure_log_type) || ((in_flight *)self)->failures != NULL) {
+        PyErr_SetString(PyExc_TypeError, "failures is one FailureLog");
+        return -1;
+    }
+    set_field(self, &((in_flight *)self)->failures, Py_NewRef(value));
+    return 0;
+}
+
+static PyGetSetDef in_flight_properties[] = {
+    {"open", in_flight_get_open, NULL, NULL, NULL},
+    {"failures", in_flight_get_failures, in_flight_set_failures, NULL, NULL},
+    {0},
+};
+
+/* Logs of failures. */
+
+static void failure_log_deallocate(PyObject *self) {
+    PyTypeObject *const type = Py_TYPE(self);
+    free(((failure_log *)self)->report.text); /* without the lock, which another thread may have held in a fork */
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyObject *failure_log_get_address(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromVoidPtr(&((failure_log *)self)->report);
+}
+
+static PyObject *failure_log_get_code(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(LOAD(((failure_log *)self)->report.code));
+}
+
+static PyObject *failure_log_get_text(PyObject *self, void *unused) {
+    (void)unused;
+    char *const text = parts->report_text(&((failure_log *)self)->report);
+    PyObject *const result = PyUnicode_DecodeUTF8(text != NULL ? text : "", text != NULL ? strlen(text) : 0, "replace");
+    free(text);
+    return result;
+}
+
+static PyObject *failure_log_discard(PyObject *self, PyObject *unused) {
+    (void)unused;
+    parts->take_report(&((failure_log *)self)->report);
+    Py_RETURN_NONE;
+}
+
+/* Begins the works that follow a report: pairs of what is in flight and its work. */
+static bool begin_works(PyObject *pairs) {
+    bool is_done = true;
+    for (Py_ssize_t i = 0; is_done && i < PyTuple_Size(pairs); ++i) {
+        PyObject *stream, *work;
+        is_done = PyArg_ParseTuple(PyTuple_GetItem(pairs, i), "O!O!", in_flight_type, &stream, work_type, &work) != 0;
+        if (is_done) {
+            set_field(stream, &((in_flight *)stream)->work, Py_NewRef(work));
+        }
+    }
+    return is_done;
+}
+
+/* One step: no handler of a signal runs between the end of the report and its exception. */
+static PyObject *failure_log_report(PyObject *self, PyObject *args) {
+    PyObject *error, *pairs;
+    if (!PyArg_ParseTuple(args, "OO!", &error, &PyTuple_Type, &pairs)) {
+        return NULL;
+    }
+    if (!PyExceptionInstance_Check(error)) {
+        return PyErr_Format(PyExc_TypeError, "report() raises an exception, not %R", error);
+    }
+    if (!parts->take_report(&((failure_log *)self)->report)) { /* another thread has raised it */
+        Py_RETURN_NONE;
+    }
+    if (begin_works(pairs)) {
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    }
+    return NULL;
+}
+
+static PyGetSetDef failure_log_properties[] = {
+    {"address", failure_log_get_address, NULL, "Where calls note a report.", NULL},
+    {"code", failure_log_get_code, NULL, "The code of the report that is deferred; 0 if there is none.", NULL},
+    {"text", failure_log_get_text, NULL, "The runtime's text for it.", NULL},
+    {0},
+};
+
+static PyMethodDef failure_log_methods[] = {
+    {"discard", failure_log_discard, METH_NOARGS, "End the report, which is no longer wanted."},
+    {"report", failure_log_report, METH_VARARGS,
+     "End the report, begin the works of pairs (InFlight, Work), and raise the error; nothing if there is none."},
+    {0},
+};
 
 /* The module. */
 
@@ -869,6 +983,14 @@ static PyType_Slot work_slots[] = {
     {0},
 };
 
+static PyType_Slot failure_log_slots[] = {
+    SLOT(tp_dealloc, failure_log_deallocate),
+    SLOT(tp_getset, failure_log_properties),
+    SLOT(tp_methods, failure_log_methods),
+    SLOT(tp_doc, "The report of a failed task that waits to be raised."),
+    {0},
+};
+
 enum { PLAIN = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, COLLECTED = PLAIN | Py_TPFLAGS_HAVE_GC };
 
 static PyType_Spec handle_spec = {"ascend_rt._handles.Handle", sizeof(handle), 0, COLLECTED, handle_slots};
@@ -883,6 +1005,8 @@ static PyType_Spec kernel_spec = {"ascend_rt._handles.KernelHandle", sizeof(kern
 static PyType_Spec in_flight_spec = {"ascend_rt._handles.InFlight", sizeof(in_flight), 0, COLLECTED, in_flight_slots};
 static PyType_Spec batch_spec = {"ascend_rt._handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
 static PyType_Spec work_spec = {"ascend_rt._handles.Work", sizeof(work), 0, PLAIN, work_slots};
+static PyType_Spec failure_log_spec = {"ascend_rt._handles.FailureLog", sizeof(failure_log), 0, PLAIN,
+                                       failure_log_slots};
 
 static PyMemberDef era_members[] = {{"is_over", T_BOOL, offsetof(era, is_over), READONLY, NULL}, {0}};
 
@@ -923,6 +1047,7 @@ static bool add_types(PyObject *module) {
            (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
            (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
            (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL &&
+           (failure_log_type = add_type(module, "FailureLog", &failure_log_spec, NULL)) != NULL &&
            (era_type = add_type(module, "Era", &era_spec, NULL)) != NULL;
 }
 

@@ -31,6 +31,7 @@ typedef struct event {
     uint32_t records;         /* how many those are */
     uint64_t newest;          /* the number of the newest record */
     uint64_t aborts;          /* what aborts_known() was when it began */
+    int asked;                /* by how many threads that its user does not know of: it is destroyed afterwards */
     char is_shared;           /* others may record it, or it stays complete: that says nothing of our record */
     char has_time;
 } event;
@@ -41,6 +42,7 @@ typedef struct batch {
     PyObject *objects;  /* a list of tuples */
     PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
     uint32_t device;    /* of the stream */
+    bool is_complete;   /* whether all tasks are known to be */
 } batch;
 
 /* What all Python objects of a stream share. */
@@ -48,7 +50,8 @@ typedef struct in_flight {
     PyObject ob_base;
     PyObject *weak_references;
     PyObject *work;
-    batch *open; /* the mutex guards it, and its list */
+    PyObject *failures; /* a failure_log; set once */
+    batch *open;        /* the mutex guards it, and its list */
     uint64_t stream;
     uint32_t device;
     bool is_used; /* whether anything is kept: changed with the mutex */
@@ -90,6 +93,12 @@ typedef struct kernel {
     PyObject *scalars; /* a tuple: the type of numpy's scalars for each parameter, or None */
     uint64_t function; /* its handle */
 } kernel;
+
+/* What is known of the failures of a stream, or of the streams of a context; ascend_rt._failures explains it. */
+typedef struct failure_log {
+    PyObject ob_base;
+    ascend_rt_report report; /* that is deferred */
+} failure_log;
 
 /* What a stream does from one report of a failed task to the next. */
 typedef struct work {
@@ -183,6 +192,9 @@ static inline void event_end_record(event *self, const PyObject *recorder, PyObj
     END_LOCKED();
     Py_XDECREF(before);
 }
+
+/* Waits for threads that ask an event what its completion releases, so that it can be destroyed; it is closed. */
+void await_answer(event *self);
 
 /* The newest record of an event, and what its completion releases. */
 typedef struct recorded {

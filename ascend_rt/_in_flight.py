@@ -3,11 +3,17 @@
 
 What tasks use is kept in batches, in the order of submission, and nothing is asked of the runtime for it. A record of
 an event, and a synchronization, ends the open batch first; when it is complete, so is all that was submitted before,
-and those batches are released. A stream that waits for an event keeps the batch that the record has ended: its own
-completion then releases what the other stream has used, unless the wait may have ended otherwise: by an abort, or
-because a task has failed, the wait itself or another one in STOP mode. Then only the other stream tells. After an
-abort, an event that was recorded before tells nothing either: on some products the abort completes it, while a task may
-still run. Aborts are counted in the table of functions, whoever calls them; those of other libraries pass it by.
+and those batches are released.
+
+A stream that waits for an event keeps the event and the batch that the record has ended. Its completion alone does not
+release what the other stream has used: the wait may have failed, or was dropped by an abort, and the runtime may report
+a failure later than it shows completion. There are two proofs. If a synchronization of the waiting stream reports no
+failure, and none was reported since the wait, the wait has succeeded. Otherwise the event is asked whether it is
+complete. As long as neither tells, the batch stays with the stream that has recorded the event.
+
+After an abort, an event that was recorded before tells nothing either: on some products the abort completes it, while a
+task may still run. Aborts are counted in the table of functions, whoever calls them; those of other libraries
+pass it by.
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
 so what is added late to a batch was submitted before the record too.
@@ -20,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from ascend_rt import _captured, _failures, _handles, _log
-from ascend_rt._driver import address, call, check, failure, ffi, is_expected, lib
-from ascend_rt._failures import ANY, Life, Work, is_of_a_task, newest
-from ascend_rt._handles import Batch, release, release_own
+from ascend_rt._driver import address, call, check, ffi, is_expected, lib
+from ascend_rt._failures import ANY, FailedTask, FailureLog, Life, Work, newest
+from ascend_rt._handles import Batch, release
 from ascend_rt._in_c import in_c
 from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclError, OutOfMemory
@@ -49,19 +55,19 @@ _resets: set[Reset] = set()  # that go on
 class InFlight(_handles.InFlight):
     """What the tasks of a stream use; the Python objects of a stream share it."""
 
-    __slots__ = ("context", "is_ending", "life", "untold")
+    __slots__ = ("context", "is_ending", "life")
     work: Work
+    failures: FailureLog
     is_ending: bool  # a thread destroys the stream: its handle is gone while its tasks may still run
-    untold: AclError | None  # what an interrupted close would have raised, for the next one
 
     def __init__(self, handle: Any, era: Era, context: Any) -> None:
         self.stream = address(handle)
         self.life = Life(handle, era)
         self.device = self.life.device
         self.context = context  # None: unknown
-        self.work = Work(self.life)
+        self.failures = FailureLog()
+        self.work = Work(self.life, self.failures)
         self.is_ending = False
-        self.untold = None
 
     @classmethod
     def of(cls, handle: Any, era: Era, context: Any) -> InFlight:
@@ -80,7 +86,6 @@ class InFlight(_handles.InFlight):
     def forget(handle: Any) -> None:
         """Forget what is known of a stream that is gone, before a new one with its handle is used."""
         _of_stream.pop(address(handle), None)
-        _failures.untold.pop(address(handle), None)
 
     def keep(self, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are known to be done.
@@ -111,11 +116,13 @@ class InFlight(_handles.InFlight):
         if not _captured.has_task(self.life.handle, captured, uses):
             self.append(uses)
 
-    def keep_waited_for(self, batch: Batch, disruptions: int) -> None:
-        """Keep the batch that the record has ended for which the stream waits, if it will be complete with the wait.
+    def keep_waited_for(self, event: Event, batch: Batch, disruptions: int) -> None:
+        """Keep the batch that the record of an event has ended for which the stream waits, until that is complete.
 
         Parameters
         ----------
+        event : Event
+            What the stream waits for.
         batch : Batch
             What was kept before the record.
         disruptions : int
@@ -123,8 +130,8 @@ class InFlight(_handles.InFlight):
         """
         # If the library must be asked, nobody knows in time whether a wait has failed. Some products take a wait for an
         # event of another device for none, and nobody knows the device of some borrowed streams.
-        if not _failures.must_ask and batch.device == self.device != ANY:
-            self.keep(batch, disruptions)
+        is_provable = not _failures.must_ask and batch.device == self.device != ANY
+        self.keep(batch, disruptions if is_provable else _handles.UNKNOWN, event)
 
     def end_batch_for_record(self) -> Batch | None:
         """End the open batch before an event is recorded; the event's completion releases what is returned."""
@@ -138,12 +145,6 @@ class InFlight(_handles.InFlight):
         if ended is not None and self._is_idle():
             release(ended)
 
-    def drop_done_after_failure(self) -> None:
-        """Release what the stream's own tasks have used, if it has no work left; what it waited for may have failed."""
-        ended = self.end_batch()
-        if ended is not None and self._is_idle():
-            release_own(ended)
-
     def outlive(self, event: Event | None) -> None:
         """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on.
 
@@ -156,11 +157,21 @@ class InFlight(_handles.InFlight):
             _unfinished[self] = event
         _drop_unfinished()
 
-    def keep_failure(self, failure: AclError | None = None) -> None:
-        """Keep what nobody was told: of a synchronization whose code the exception of a signal handler has replaced."""
-        failure = failure or self.work.failure("aclrtSynchronizeStream")
-        if failure is not None:
-            _failures.untold.setdefault(self.stream, failure)
+    def conclude(self, code: int, function: str, message: str | None = None) -> None:
+        """Raise what a synchronization of the stream has failed with, or what an earlier one has left."""
+        try:
+            self.failures.conclude(code, function, message, self.work.failed_task, self._work_after)
+        except AclError:
+            self.drop_done()  # the program may go on without another synchronization
+            raise
+        told = self.work.failure(function)
+        if told is not None:  # to a synchronization of the device that was interrupted, or to others in the process
+            works = self._work_after(told)
+            _failures.of_context(self.context).report(_failures.again(told, function), works)
+            self.work = works[0][1]
+
+    def _work_after(self, failed: AclError) -> tuple[tuple[InFlight, Work]]:
+        return ((self, self.work.next_after(failed)),)
 
     def _is_idle(self) -> bool:
         status = self._status()
@@ -238,18 +249,25 @@ def drop_done() -> bool:
     return sum(map(len, streams)) < before
 
 
-def failure_of_all(code: int, function: str, message: str | None, device: int, context: Any) -> AclError | None:
-    """Return what the synchronization of a device failed with; it has told the failures of the context's streams."""
-    task = newest(0, device, ANY)
-    of_this = task if task is not None and task.code == code else None
-    error = failure(code, function, of_this, message) if code else _failures.untold_of_context.get(address(context))
-    if error is not None and is_of_a_task(error):
-        _failures.untold_of_context.pop(address(context), None)
-        for in_flight in _of_streams():
-            if in_flight.context in (context, None):
-                in_flight.work = in_flight.work.next_after_all()
-                in_flight.drop_done_after_failure()
-    return error
+def conclude_all(log: FailureLog, code: int, function: str, message: str | None, device: int, context: Any) -> None:
+    """Raise what the synchronization of a device has failed with; it reports the failures of the context's streams."""
+
+    def failed_task(code: int) -> FailedTask | None:
+        task = newest(0, device, ANY)
+        return task if task is not None and task.code == code else None
+
+    def works(failed: AclError) -> tuple[tuple[InFlight, Work], ...]:
+        return tuple((it, it.work.next_after_all()) for it in _of_streams() if it.context in (context, None))
+
+    if not code and not log.code:
+        return
+    try:
+        log.conclude(code, function, message, failed_task, works)
+    except AclError:
+        for it in _of_streams():
+            if it.context in (context, None):
+                it.drop_done()
+        raise
 
 
 def has_told(code: int, context: Any) -> bool:

@@ -112,12 +112,15 @@ class Resource(Handle):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if error is None:  # nothing is done after the exception of a failed task: an interruption would replace it
+            self.close()
+            return
         try:
             self.close()
         except AclError as failure:
             if isinstance(error, AclError) and error.code == failure.code:
                 return  # told already
-            if error is None or (isinstance(error, Exception) and isinstance(failure, TaskFailed)):
+            if isinstance(error, Exception) and isinstance(failure, TaskFailed):
                 raise  # Python chains the block's own error
             message = f"while a {self._what} was closed after an error: {failure}"
             warnings.warn(message, AclWarning, stacklevel=2, source=self)

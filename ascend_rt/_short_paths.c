@@ -42,6 +42,7 @@ function functions[FUNCTIONS] = {
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
     [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
     [GET_DEFAULT_STREAM] = {"aclrtCtxGetCurrentDefaultStream", NULL},
+    [RECENT_MESSAGE] = {"aclGetRecentErrMsg", NULL},
 };
 
 PyObject *fail(int code, const char *function) {
@@ -175,6 +176,9 @@ static aclError try_to_destroy(handle *self, int place) {
     aclError code;
     if (!handle_shut(self)) {
         return ACL_SUCCESS; /* another thread has closed it */
+    }
+    if (place == DESTROY) {
+        await_answer((event *)self);
     }
     Py_BEGIN_ALLOW_THREADS;
     shared->await_left(pointer);
@@ -371,16 +375,17 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
          "Put the short paths in the place of the methods of a class, and return the class, or of a function."},
         {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},
-        {"release", release_batch, METH_O,
+        {"release", release_complete, METH_O,
          "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
-        {"release_own", release_own, METH_O,
-         "The same, but for what other streams have used for which this one waited."},
+        {"release_synchronized", release_synchronized, METH_O,
+         "The same after a synchronization of the stream that has reported no failure."},
         {"disruptions", disruptions_so_far, METH_NOARGS,
          "Return what may make a stream complete although it has not waited: the number of failures and aborts."},
         {0},
     };
     shared = parts;
-    return find_functions() && (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
+    return PyModule_AddObject(module, "UNKNOWN", PyLong_FromUnsignedLongLong(UNKNOWN)) == 0 && find_functions() &&
+           (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && kernels_add(module) &&
            current_streams_add(module);
 }

@@ -39,6 +39,7 @@ enum {
     GET_DEVICE,
     GET_CONTEXT,
     GET_DEFAULT_STREAM,
+    RECENT_MESSAGE,
     FUNCTIONS,
 };
 
@@ -207,7 +208,7 @@ static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_s
 
 /* What may make a stream complete although it has not waited for what it should: failures and aborts so far. */
 static inline uint64_t disruptions(uint64_t aborts) {
-    return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + aborts : UNKNOWN;
+    return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + atomic_load(shared->reports) + aborts : UNKNOWN;
 }
 
 /* Home of a new object as a new reference, or NULL: its context, as for memory, or only its device. */
@@ -227,13 +228,17 @@ bool record(event *self, stream *on);
  * meanwhile, nobody knows whether the task is in it, and the graph keeps it too. */
 bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *second);
 
-/* Keeps the batch that was open before the record for which a stream waits. That is complete with the stream's work,
- * unless there were disruptions since the wait was submitted; how many there were before is given. */
-bool keep_waited_for(in_flight *self, PyObject *before, uint64_t disruptions);
+/* Keeps the batch that was open before the record of an event for which a stream waits: it may be complete with the
+ * stream's work. The number of disruptions before the wait is given. */
+bool keep_waited_for(in_flight *self, PyObject *waited_for, PyObject *before, uint64_t disruptions);
 
-/* Releases a batch whose tasks have completed, and all before it; any thread may, and again. Or nothing: None, NULL. */
-bool release(PyObject *ended);
+/* Releases a batch whose tasks have completed, and all before it; any thread may, and again. Or nothing: None, NULL.
+ *
+ * A wait may have ended without the record that it was for, and its failure may become known later than the completion.
+ * So what another stream has used is released if a synchronization of this one, which reports failures, proves the wait
+ * (is_synchronized), or if the event itself is complete. Otherwise it is asked for again with the next release. */
+bool release(PyObject *ended, bool is_synchronized);
 /* Functions of the module. */
-PyObject *release_batch(PyObject *module, PyObject *ended);
-PyObject *release_own(PyObject *module, PyObject *ended);
+PyObject *release_complete(PyObject *module, PyObject *ended);
+PyObject *release_synchronized(PyObject *module, PyObject *ended);
 PyObject *disruptions_so_far(PyObject *module, PyObject *unused);

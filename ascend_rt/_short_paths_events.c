@@ -91,7 +91,7 @@ static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, 
 
 /* Takes the reference to what the completion releases, unless the event was recorded meanwhile. */
 static PyObject *release_and_check(event *self, recorded newest, const char *function, PyObject *result) {
-    const bool is_released = newest.before == NULL || !is_newest(self, newest.number) || release(newest.before);
+    const bool is_released = newest.before == NULL || !is_newest(self, newest.number) || release(newest.before, false);
     Py_XDECREF(newest.before);
     if (!is_released) {
         return NULL;

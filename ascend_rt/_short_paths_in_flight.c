@@ -51,14 +51,13 @@ static bool must_ask(in_flight *self) {
     return must_ask;
 }
 
-bool keep_waited_for(in_flight *self, PyObject *before, uint64_t disruptions) {
+bool keep_waited_for(in_flight *self, PyObject *waited_for, PyObject *before, uint64_t disruptions) {
     /* If the library must be asked, nobody knows in time whether a wait has failed. Some products take a wait for an
      * event of another device for none, and nobody knows the device of some borrowed streams. */
     const uint32_t device = ((batch *)before)->device;
-    if (must_ask(self) || device != self->device || device == ANY_DEVICE) {
-        return true;
-    }
-    PyObject *objects = Py_BuildValue("OK", before, (unsigned long long)disruptions);
+    const bool is_provable = !must_ask(self) && device == self->device && device != ANY_DEVICE;
+    PyObject *objects =
+        Py_BuildValue("OKO", before, (unsigned long long)(is_provable ? disruptions : UNKNOWN), waited_for);
     const bool is_kept = objects != NULL && in_flight_add(self, objects);
     Py_XDECREF(objects);
     return is_kept;
@@ -70,27 +69,83 @@ PyObject *disruptions_so_far(PyObject *module, PyObject *unused) {
     return PyLong_FromUnsignedLongLong(disruptions(aborts_known()));
 }
 
-/* A new reference to the batch that a wait has kept, if it is complete with the wait; else NULL. */
-static PyObject *completed_by_wait(PyObject *kept, uint64_t disruptions) {
-    PyObject *const first = PyTuple_Size(kept) == 2 ? PyTuple_GetItem(kept, 0) : NULL;
-    const bool is_complete = first != NULL && Py_TYPE(first) == batch_type &&
-                             PyLong_AsUnsignedLongLong(PyTuple_GetItem(kept, 1)) == disruptions;
-    return is_complete ? Py_NewRef(first) : NULL;
+/* What a wait has kept: the batch that the record has ended, the disruptions before the wait, and the event. */
+static bool is_of_wait(PyObject *kept) {
+    return PyTuple_Size(kept) == 3 && Py_TYPE(PyTuple_GetItem(kept, 0)) == batch_type &&
+           is_event(PyTuple_GetItem(kept, 2));
 }
 
-/* Adds such batches to a list, which is made when it is needed. */
-static bool find_completed(PyObject *objects, PyObject **list) {
+/* Whether a synchronization of the stream that has waited proves that the wait has not ended otherwise. */
+static bool is_proven(PyObject *of_wait, uint64_t now) {
+    return PyLong_AsUnsignedLongLong(PyTuple_GetItem(of_wait, 1)) == now;
+}
+
+/* A new reference to what the completion of an event releases, if it is complete; else NULL. */
+static PyObject *completed_by(event *self) {
+    aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    recorded newest = newest_record(self);
+    if (newest.before == NULL) {
+        return NULL;
+    }
+    __atomic_fetch_add(&self->asked, 1, __ATOMIC_SEQ_CST); /* from here on nobody destroys it */
+    if (is_direct(QUERY_EVENT) && has_pointer(&self->handle)) {
+        void *const pointer = self->handle.pointer;
+        Py_BEGIN_ALLOW_THREADS;
+        if (FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status) != ACL_SUCCESS) {
+            FUNCTION(aclGetRecentErrMsg, RECENT_MESSAGE)(); /* discards the text */
+        }
+        Py_END_ALLOW_THREADS;
+    }
+    __atomic_fetch_sub(&self->asked, 1, __ATOMIC_SEQ_CST);
+    if (status != ACL_EVENT_RECORDED_STATUS_COMPLETE || !is_newest(self, newest.number)) {
+        Py_CLEAR(newest.before);
+    }
+    return newest.before;
+}
+
+/* Appends to a list, which is made when it is needed. */
+static bool append(PyObject **list, PyObject *object) {
+    return (*list != NULL || (*list = PyList_New(0)) != NULL) && PyList_Append(*list, object) == 0;
+}
+
+/* Adds to two lists: the batch that is complete, if it or the event says so, and what must be asked again. */
+static bool look_at_wait(PyObject *of_wait, bool is_complete, PyObject **completed, PyObject **left) {
+    PyObject *const before = PyTuple_GetItem(of_wait, 0);
+    if (LOAD(((batch *)before)->is_complete)) {
+        return true;
+    }
+    PyObject *const found = is_complete ? Py_NewRef(before) : completed_by((event *)PyTuple_GetItem(of_wait, 2));
+    const bool is_done = (found == NULL || append(completed, found)) && (found == before || append(left, of_wait));
+    Py_XDECREF(found);
+    return is_done;
+}
+
+/* Releases a batch and all before it; what its waits have kept is complete, or is to be asked for again. */
+static bool release_chain(PyObject *newest, bool is_synchronized, PyObject **completed) {
     const uint64_t now = disruptions(atomic_load(&aborts->begun));
+    PyObject *next = Py_NewRef(newest), *left = NULL;
     bool is_done = true;
-    BEGIN_LOCKED(objects);
-    for (Py_ssize_t i = 0; i < PyList_Size(objects) && is_done; ++i) {
-        PyObject *found = completed_by_wait(PyList_GetItem(objects, i), now);
-        if (found != NULL) {
-            is_done = (*list != NULL || (*list = PyList_New(0)) != NULL) && PyList_Append(*list, found) == 0;
-            Py_DECREF(found);
+    while (!is_none(next) && is_done) {
+        batch *const self = (batch *)next;
+        PyObject *objects = PyList_New(0);
+        is_done = objects != NULL;
+        if (is_done) {
+            objects = swap_field(self, &self->objects, objects); /* NULL: a garbage collection took it */
+            STORE(self->is_complete, true);
+            for (Py_ssize_t i = 0; is_done && objects != NULL && i < PyList_Size(objects); ++i) {
+                PyObject *const kept = PyList_GetItem(objects, i);
+                is_done =
+                    !is_of_wait(kept) || look_at_wait(kept, is_synchronized && is_proven(kept, now), completed, &left);
+            }
+            Py_XDECREF(objects);
+            set(&next, swap_field(self, &self->previous, NULL));
         }
     }
-    END_LOCKED();
+    Py_XDECREF(next);
+    for (Py_ssize_t i = 0; is_done && left != NULL && i < PyList_Size(left); ++i) {
+        is_done = PyList_Append(((batch *)newest)->objects, PyList_GetItem(left, i)) == 0;
+    }
+    Py_XDECREF(left);
     return is_done;
 }
 
@@ -104,46 +159,33 @@ static PyObject *pop(PyObject *list) {
     return last;
 }
 
-static bool release_all(PyObject *ended, bool with_waits) {
+bool release(PyObject *ended, bool is_synchronized) {
     PyObject *next = is_none(ended) ? NULL : Py_NewRef(ended), *completed = NULL;
     bool is_done = true;
     while (next != NULL && is_done) {
-        batch *const self = (batch *)next;
-        PyObject *objects = PyList_New(0);
-        is_done = objects != NULL;
-        if (is_done) {
-            objects = swap_field(self, &self->objects, objects);
-            is_done = objects == NULL /* a garbage collection took it */ || !with_waits ||
-                      find_completed(objects, &completed);
-            Py_XDECREF(objects);
-            set(&next, swap_field(self, &self->previous, NULL));
-        }
-        if (is_done && is_none(next)) {
-            set(&next, pop(completed));
-        }
+        is_done = release_chain(next, is_synchronized && next == ended, &completed);
+        set(&next, pop(completed));
     }
     Py_XDECREF(next);
     Py_XDECREF(completed);
     return is_done && PyErr_Occurred() == NULL;
 }
 
-bool release(PyObject *ended) { return release_all(ended, true); }
-
-static PyObject *release_batch_with(PyObject *ended, bool with_waits) {
+static PyObject *release_batch(PyObject *ended, bool is_synchronized) {
     if (ended != Py_None && Py_TYPE(ended) != batch_type) {
-        return PyErr_Format(PyExc_TypeError, "release() takes a Batch or None, not %R", (PyObject *)Py_TYPE(ended));
+        return PyErr_Format(PyExc_TypeError, "a Batch or None is released, not %R", (PyObject *)Py_TYPE(ended));
     }
-    return release_all(ended, with_waits) ? Py_NewRef(Py_None) : NULL;
+    return release(ended, is_synchronized) ? Py_NewRef(Py_None) : NULL;
 }
 
-PyObject *release_batch(PyObject *module, PyObject *ended) {
+PyObject *release_complete(PyObject *module, PyObject *ended) {
     (void)module;
-    return release_batch_with(ended, true);
+    return release_batch(ended, false);
 }
 
-PyObject *release_own(PyObject *module, PyObject *ended) {
+PyObject *release_synchronized(PyObject *module, PyObject *ended) {
     (void)module;
-    return release_batch_with(ended, false);
+    return release_batch(ended, true);
 }
 
 static short_path paths[PATHS] = {

@@ -5,9 +5,6 @@
 
 PyTypeObject *plain_stream;
 
-static PyObject *ascend_error; /* ascend_rt.errors.AscendError */
-static PyObject *untold;       /* ascend_rt._failures.untold */
-
 enum { RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
 
 static short_path paths[PATHS];
@@ -41,23 +38,30 @@ static PyObject *wait_for_event(stream *self, event *other, const int32_t *secon
     if (!is_done) {
         fail(code, functions[seconds == NULL ? WAIT : WAIT_WITHIN].name);
     } else if (newest.before != NULL && !is_captured && is_newest(other, newest.number)) {
-        is_done = keep_waited_for(self->in_flight, newest.before, before_it);
+        is_done = keep_waited_for(self->in_flight, (PyObject *)other, newest.before, before_it);
     }
     Py_XDECREF(newest.before);
     return is_done ? Py_NewRef(Py_None) : NULL;
 }
 
+/* The event is kept: it says when what the other stream keeps alive can be released. */
+static PyObject *wait_by_event(stream *self, stream *other) {
+    PyObject *const marker = PyObject_CallObject((PyObject *)plain_event, NULL);
+    PyObject *result = marker != NULL ? PyObject_CallMethod(marker, "record", "O", (PyObject *)other) : NULL;
+    if (result != NULL) {
+        set(&result, PyObject_CallMethod((PyObject *)self, "wait", "O", marker));
+    }
+    Py_XDECREF(marker);
+    return result;
+}
+
 /* An event is created, recorded, waited for and destroyed at once: the wait that is pending keeps what it needs. */
-static PyObject *wait_for_stream(stream *self, stream *other) {
+static PyObject *wait_by_handle(stream *self, stream *other) {
     void *const waiting = self->handle.pointer, *const recording = other->handle.pointer;
-    PyObject *const before = in_flight_end(other->in_flight);
-    const uint64_t before_it = disruptions(aborts_known());
-    bool is_captured = false;
     const char *failed = functions[CREATE].name;
     void *event = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
-    is_captured = before != NULL && (shared->captured_graph(waiting) != 0 || shared->captured_graph(recording) != 0);
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&event, ACL_EVENT_SYNC);
     if (code == ACL_SUCCESS) {
         failed = functions[RECORD].name;
@@ -72,16 +76,18 @@ static PyObject *wait_for_stream(stream *self, stream *other) {
             code = destroyed;
         }
     }
-    is_captured = is_captured || (before != NULL && shared->captured_graph(recording) != 0);
     Py_END_ALLOW_THREADS;
-    bool is_done = code == ACL_SUCCESS && PyErr_Occurred() == NULL;
-    if (code != ACL_SUCCESS) {
-        fail(code, failed);
-    } else if (before != NULL && !is_captured) {
-        is_done = keep_waited_for(self->in_flight, before, before_it);
-    }
+    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, failed);
+}
+
+static PyObject *wait_for_stream(stream *self, stream *other) {
+    PyObject *const before = in_flight_end(other->in_flight);
+    const bool keeps_anything = before != NULL;
     Py_XDECREF(before);
-    return is_done ? Py_NewRef(Py_None) : NULL;
+    if (PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    return keeps_anything ? wait_by_event(self, other) : wait_by_handle(self, other);
 }
 
 static bool can_wait_for_stream(PyObject *self, PyObject *other) {
@@ -111,8 +117,8 @@ static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, P
 }
 
 /* Releases what is done; takes the batch and the result, either of which may be NULL. */
-static PyObject *and_release(PyObject *ended, PyObject *result) {
-    if (ended != NULL && result != NULL && !release(ended)) {
+static PyObject *and_release(PyObject *ended, bool is_synchronized, PyObject *result) {
+    if (ended != NULL && result != NULL && !release(ended, is_synchronized)) {
         Py_CLEAR(result);
     }
     Py_XDECREF(ended);
@@ -136,7 +142,7 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
         Py_XDECREF(ended);
         return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
     }
-    PyObject *const result = and_release(ended, Py_NewRef(Py_True));
+    PyObject *const result = and_release(ended, false, Py_NewRef(Py_True));
     if (result == NULL || has_no_failure(found, &found->work, false)) {
         return result;
     }
@@ -144,18 +150,6 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
     Py_DECREF(result);
     Py_XDECREF(told);
     return told != NULL ? Py_NewRef(Py_True) : NULL;
-}
-
-/* Keeps a report that the exception of a signal handler has replaced before anybody could raise it. */
-static void keep_failure(stream *self) {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *result = PyObject_CallMethod((PyObject *)self->in_flight, "keep_failure", NULL);
-    if (result == NULL) {
-        PyErr_WriteUnraisable((PyObject *)self);
-    }
-    Py_XDECREF(result);
-    PyErr_Restore(type, value, traceback);
 }
 
 static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
@@ -169,18 +163,15 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     in_flight *const found = ((stream *)self)->in_flight;
     void *const pointer = ((handle *)self)->pointer;
     PyObject *const ended = in_flight_end(found);
+    ascend_rt_report *const report = &((failure_log *)found->failures)->report;
     int code;
     Py_BEGIN_ALLOW_THREADS;
-    code = shared->synchronize_stream(pointer, limit);
+    code = shared->synchronize_stream(pointer, limit, report);
     Py_END_ALLOW_THREADS;
-    if (code == ACL_SUCCESS && PyDict_Size(untold) == 0 && has_no_failure(found, &found->work, true)) {
-        return and_release(ended, Py_NewRef(Py_None));
+    if (code == ACL_SUCCESS && LOAD(report->code) == ACL_SUCCESS && has_no_failure(found, &found->work, true)) {
+        return and_release(ended, true, Py_NewRef(Py_None));
     }
-    PyObject *const result = PyObject_CallMethod(self, "_end_wait", "ii", code, limit);
-    if (result == NULL && code > 0 && !PyErr_ExceptionMatches(ascend_error)) {
-        keep_failure((stream *)self);
-    }
-    return and_release(ended, result);
+    return and_release(ended, true, PyObject_CallMethod(self, "_end_wait", "ii", code, limit));
 }
 
 static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
@@ -225,8 +216,7 @@ static short_path paths[PATHS] = {
 
 static bool connect(PyObject *class) {
     plain_stream = (PyTypeObject *)Py_NewRef(class);
-    return (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
-           (untold = attribute_of("ascend_rt._failures", "untold")) != NULL;
+    return true;
 }
 
 const short_paths stream_paths = {&stream_type, paths, PATHS, connect};

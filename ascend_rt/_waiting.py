@@ -5,9 +5,9 @@ Python handles signals in its main thread, and only between two instructions. So
 longer than a moment, another thread makes the call, and the main thread waits for that thread, which a signal can
 interrupt. The call that is left behind comes back soon from the vendor's library, which holds locks while it waits. In
 the simulator, which looks for deadlocks, waits for streams and events go on, and one for a device comes back. A wait
-for a device blocks no other thread for long in either library. If a call that was left behind takes along the failure
-of a task, which the runtime tells only once, the next synchronization of the same stream or device raises that. Tasks
-of asyncio wait in the same way.
+for a device blocks no other thread for long in either library. A call that was left behind may receive the failure of
+a task, which the runtime reports only once: it notes it in the log that the next synchronization of the same stream or
+device looks at. Tasks of asyncio wait in the same way.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from __future__ import annotations
 import _thread
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _threads
-from ascend_rt._driver import address, ffi, is_expected, is_replaced, lib, recent_message
-from ascend_rt._locks import new_lock
+from ascend_rt import _threads
+from ascend_rt._driver import ffi, is_expected, is_replaced, lib, recent_message
 from ascend_rt._timeout import FOR_EVER
-from ascend_rt.errors import error_for
+
+if TYPE_CHECKING:
+    from ascend_rt._failures import FailureLog
 
 WOULD_WAIT = -1
 """What the functions ``ascend_rt_synchronize_…`` answer in the main thread instead of waiting long."""
-
-_LEFT = -2
-"""Result of the functions ``ascend_rt_wait_for_…`` that returned because their caller had left."""
 
 _LIMITED = {
     "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",
@@ -44,45 +42,38 @@ _WAITS = {
 class _Wait:
     """A call that waits, on a thread of its own in the same context: its code, and the runtime's text for it."""
 
-    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...], log: FailureLog | None) -> None:
         self._code = 0
         self._message = ""
         self._error: BaseException | None = None  # in place of a code
         self.function = function
         self._object = arguments
         self._limit = limit
+        self._log = log  # kept alive: the call may note a failure in it when nobody waits any more
         self._context = ffi.new("aclrtContext *")
         is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL if there is none, which the call will tell
-        self._lock = new_lock()
         self.is_under_way = False
         self.has_ended = False
         self._is_left = ffi.new("int32_t *")
 
     def run(self, tell: Callable[[], object]) -> None:
-        """Make the call, and tell its end with the lock, unless it was left."""
-        code, message = 0, ""
+        """Make the call, and tell its end; nobody may wait for it any more."""
         self.is_under_way = True
         try:
-            code = self._call()
+            self._code = self._call()
             self.is_under_way = False
-            message = recent_message()
+            self._message = recent_message()
         except BaseException as error:  # the library lacks the function, say, or the program ends
             self._error = error
-        if code == _LEFT:
-            return
-        with self._lock:
-            self._code, self._message = code, message
-            self.has_ended = True
-            if self._is_left[0]:
-                self._keep_failure()
-            else:
-                tell()
+        self.has_ended = True
+        tell()
 
     def _call(self) -> int:
         if is_replaced(self.function):
             return int(getattr(lib, self.function)(*self._object, *(() if self._limit == FOR_EVER else (self._limit,))))
         function = getattr(lib, _WAITS[self.function.removesuffix("WithTimeout")])
-        return int(function(self._context[0], *self._object, self._limit, self._is_left))
+        into = () if self._log is None else (self._log.into,)
+        return int(function(self._context[0], *self._object, self._limit, self._is_left, *into))
 
     def start(self, tell: Callable[[], object]) -> None:
         """Make the call on another thread."""
@@ -102,19 +93,7 @@ class _Wait:
 
     def leave(self) -> None:
         """Go without the result: nobody waits for it any more."""
-        with self._lock:
-            self._is_left[0] = True
-            if self.has_ended:
-                self._keep_failure()
-
-    def _keep_failure(self) -> None:
-        error = error_for(self._code, self.function, self._message) if self._code else None
-        if error is None or not _failures.is_of_a_task(error):
-            return
-        if self._object:
-            _failures.untold[address(self._object[0])] = error
-        else:
-            _failures.untold_of_context[address(self._context[0])] = error
+        self._is_left[0] = True
 
 
 def limited(function: str, limit: int) -> str:
@@ -122,9 +101,17 @@ def limited(function: str, limit: int) -> str:
     return function if limit == FOR_EVER else _LIMITED[function]
 
 
-def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
-    """Make a call that waits; return its code and the runtime's text for it."""
-    call = _Wait(function, limit, arguments)
+def wait(function: str, limit: int, *arguments: Any, log: FailureLog | None = None) -> tuple[int, str]:
+    """Make a call that waits; return its code and the runtime's text for it.
+
+    Parameters
+    ----------
+    function, limit, *arguments : str, int, Any
+        Which call; the limit in milliseconds.
+    log : FailureLog, optional
+        Of what is waited for, to note a failed task in; only an event has none.
+    """
+    call = _Wait(function, limit, arguments, log)
     waiter = _threads.Waiter(call)
     try:
         call.start(waiter.wake)
@@ -138,15 +125,15 @@ def wait(function: str, limit: int, *arguments: Any) -> tuple[int, str]:
     return call.result()
 
 
-def wait_for_context() -> tuple[int, str]:
-    """Wait for the work of the thread's context, before it is destroyed: its destruction would wait too."""
-    code = lib.ascend_rt_synchronize_device(FOR_EVER)
+def wait_for_context(log: FailureLog, limit: int = FOR_EVER) -> tuple[int, str]:
+    """Wait for the work of the thread's context; return the code and the runtime's text for it."""
+    code = lib.ascend_rt_synchronize_device(limit, log.into)
     if code == WOULD_WAIT:
-        return wait("aclrtSynchronizeDevice", FOR_EVER)
+        return wait(limited("aclrtSynchronizeDevice", limit), limit, log=log)
     return code, recent_message() if code else ""
 
 
-async def wait_async(function: str, *arguments: Any) -> tuple[int, str]:
+async def wait_async(function: str, *arguments: Any, log: FailureLog | None = None) -> tuple[int, str]:
     """Make a call that waits while the event loop goes on; return its code and the runtime's text for it."""
     import asyncio  # large, and only programs that use it already get here
 
@@ -157,7 +144,7 @@ async def wait_async(function: str, *arguments: Any) -> tuple[int, str]:
         with suppress(RuntimeError):  # the loop was closed, and who waited is gone
             loop.call_soon_threadsafe(ended.set)
 
-    call = _Wait(function, FOR_EVER, arguments)
+    call = _Wait(function, FOR_EVER, arguments, log)
     try:
         call.start(tell)
         await ended.wait()

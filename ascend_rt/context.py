@@ -15,13 +15,14 @@ from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
 from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
-from ascend_rt.errors import AclError, RuntimeClosed, TaskFailed
+from ascend_rt.errors import AclError, DeviceLost, RuntimeClosed, error_for
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
 
+    from ascend_rt._failures import FailureLog
     from ascend_rt.stream import Stream
 
 
@@ -71,7 +72,8 @@ class Context(Resource):
     >>> context.close()
     """
 
-    __slots__ = ()
+    __slots__ = ("_log",)
+    _log: FailureLog  # of a context that this object destroys
     _what = "context"
 
     def __init__(self, device_id: int = 0) -> None:
@@ -79,7 +81,8 @@ class Context(Resource):
         device_id, out = int(index(device_id)), ffi.new("aclrtContext *")
         previous = current_handle_or_none()
         call("aclrtCreateContext", out, device_id)
-        _failures.untold_of_context.pop(address(out[0]), None)  # of an older context that had this handle
+        _failures.forget_context(out[0])  # an older one of other code, which had this handle
+        self._log = _failures.of_context(out[0])
         self._own(out[0], Home(_lifecycle.count_context(device_id)))
         _lifecycle.explicit_contexts[address(out[0])] = self
         restore(previous)  # the C function has made the new one current
@@ -122,20 +125,20 @@ class Context(Resource):
         TaskFailed
             A task has failed there, and no synchronization has reported it. The context is closed.
         """
-        failed = self._finish() if self._is_open and self._is_to_destroy else None
+        handle = self._finish() if self._is_open and self._is_to_destroy else None
         super().close()
-        if failed is not None:
-            raise failed
+        if self._owned:
+            device = self._home.era.device_id
+            _in_flight.conclude_all(self._log, 0, "aclrtSynchronizeDevice", None, device, handle)
 
-    def _finish(self) -> AclError | None:
-        """Wait for the work; return what a task has failed with."""
-        handle, device = self._handle, self._home.era.device_id
+    def _finish(self) -> Any:
+        """Wait for the work; what a task has failed with stays deferred. Return the handle."""
+        handle, log = self._handle, self._log
         with suppress(AclError), switched(handle):  # unless other code has destroyed it
-            code, message = _waiting.wait_for_context()
-            is_told = _in_flight.has_told(code, handle)  # it stays: in STOP mode
-            error = _in_flight.failure_of_all(code, "aclrtSynchronizeDevice", message, device, handle)
-            return error if isinstance(error, TaskFailed) and not is_told else None
-        return None
+            code, _ = _waiting.wait_for_context(log)
+            if _in_flight.has_told(code, handle) or isinstance(error_for(code, ""), DeviceLost):
+                log.discard()  # it stays: in STOP mode, and of a device that is lost
+        return handle
 
     def __enter__(self) -> Self:
         enter(self.set_current)
@@ -177,6 +180,7 @@ class Context(Resource):
 
     def _destroy(self, handle: Any) -> None:
         _lifecycle.destroy_context(self._home.era.device_id, handle)
+        _failures.forget_context(handle)
 
 
 def home(device_id: int | None = None) -> Home:

@@ -185,8 +185,9 @@ class Device:
         with suppress(AclError):  # unless it is lost
             primary = _lifecycle.primary_context(self._id)
             if primary is not None:
+                _failures.forget_context(primary)
                 with context.switched(primary):
-                    _waiting.wait_for_context()
+                    _waiting.wait_for_context(_failures.FailureLog())
 
     def attribute(self, attribute: DevAttr) -> int:
         """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.
@@ -376,21 +377,16 @@ class Device:
         [1]
         """
         limit = _timeout.milliseconds(timeout)
-        with nullcontext() if self._is_current else self:
-            name, message = _waiting.limited("aclrtSynchronizeDevice", limit), None
-            code = lib.ascend_rt_synchronize_device(limit)
-            if code == _waiting.WOULD_WAIT:
-                code, message = _waiting.wait(name, limit)
-            if code or _failures.untold_of_context:
-                error = _in_flight.failure_of_all(code, name, message, self._id, context.current_handle())
-                if error is not None:
-                    raise error
+        name = _waiting.limited("aclrtSynchronizeDevice", limit)
+        where = context.current_handle_or_none()
+        is_current = where is not None and context.current_device_id() == self._id
+        with nullcontext() if is_current else self:
+            where = where if is_current else context.current_handle()
+            log = _failures.of_context(where)
+            code, message = _waiting.wait_for_context(log, limit)
+        _in_flight.conclude_all(log, code, name, message, self._id, where)
         _in_flight.drop_done()
         _lifecycle.close_deferred()
-
-    @property
-    def _is_current(self) -> bool:
-        return context.current_handle_or_none() is not None and context.current_device_id() == self._id
 
     def __enter__(self) -> Device:
         _lifecycle.initialize()

@@ -426,6 +426,7 @@ class Event(Resource, EventHandle):
     def _destroy(self, handle: Any) -> None:
         given = _lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it
         lib.ascend_rt_await_left(handle)
+        self._await_answer()
         code = lib.aclrtDestroyEvent(handle)
         if code:
             if given is not None:

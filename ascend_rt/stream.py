@@ -13,8 +13,15 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
-from ascend_rt._driver import address, call, check, check_address, failure, ffi, is_expected, lib, supports, usable
-from ascend_rt._handles import StreamHandle, disruptions, note_chosen_stream, note_default_stream, release
+from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib, supports, usable
+from ascend_rt._handles import (
+    StreamHandle,
+    disruptions,
+    note_chosen_stream,
+    note_default_stream,
+    release,
+    release_synchronized,
+)
 from ascend_rt._in_c import in_c
 from ascend_rt._in_flight import InFlight, when_over
 from ascend_rt._lifecycle import HOST, Home, era_of_context
@@ -251,7 +258,7 @@ class Stream(Resource, StreamHandle):
             code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, whole_seconds(timeout))
             check(code, "aclrtStreamWaitEventWithTimeout")
         if newest is not None and other._is_newest(newest[1]):
-            self._in_flight.keep_waited_for(newest[0], before_it)
+            self._in_flight.keep_waited_for(other, newest[0], before_it)
 
     def _wait_for(self, other: object, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
@@ -264,8 +271,7 @@ class Stream(Resource, StreamHandle):
             self.wait(Event.from_handle(handle), timeout)
         elif isinstance(other, Stream) or _foreign_handle(other) is not None:
             stream = other if isinstance(other, Stream) else Stream.from_foreign(other)
-            with stream.record() as event:  # destroyed at once: the wait that is pending keeps what it needs
-                self.wait(event, timeout)
+            self.wait(stream.record(), timeout)  # the wait that is pending keeps what it needs
         else:
             raise TypeError(f"a stream waits for an Event, a Notify or a Stream, not for {type(other).__name__}")
 
@@ -325,16 +331,13 @@ class Stream(Resource, StreamHandle):
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
         handle, limit = self._handle, FOR_EVER if timeout is None else milliseconds(timeout)
-        ended = self._in_flight.end_batch()
-        try:
-            code = lib.ascend_rt_synchronize_stream(handle, limit)
-        except BaseException:  # of a signal handler, in place of the code
-            self._in_flight.keep_failure()
-            raise
-        if code or _failures.untold or self._in_flight.work.seen != lib.ascend_rt_failed_task_count():
+        in_flight = self._in_flight
+        ended, log = in_flight.end_batch(), in_flight.failures
+        code = lib.ascend_rt_synchronize_stream(handle, limit, log.into)
+        if code or log.code or in_flight.work.seen != lib.ascend_rt_failed_task_count():
             self._end_wait(code, limit)
         if ended is not None:
-            release(ended)
+            release_synchronized(ended)
 
     async def done(self) -> None:
         """Wait for the work enqueued so far as :meth:`synchronize` does, without blocking the event loop of asyncio.
@@ -346,44 +349,24 @@ class Stream(Resource, StreamHandle):
         A thread waits in C, without the GIL, unless the stream is done already. If the task is cancelled, the thread
         stays until it is.
         """
-        ended = self._in_flight.end_batch()
+        ended, log = self._in_flight.end_batch(), self._in_flight.failures
         code, message = 0, None
         status = lib.ascend_rt_stream_status(self._handle)
         is_expected(status < 0)  # the synchronization will tell
         if status != _PENDING:
-            code = lib.ascend_rt_synchronize_stream(self._handle, 1)  # another thread may have enqueued something
+            # Another thread may have enqueued something.
+            code = lib.ascend_rt_synchronize_stream(self._handle, 1, log.into)
         if status == _PENDING or is_expected(code, lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT):
-            code, message = await _waiting.wait_async("aclrtSynchronizeStream", self._handle)
-        error = self._failure_of(self._handle, code, "aclrtSynchronizeStream", message)
-        if error is not None:
-            raise error
-        release(ended)
+            code, message = await _waiting.wait_async("aclrtSynchronizeStream", self._handle, log=log)
+        self._in_flight.conclude(code, "aclrtSynchronizeStream", message)
+        release_synchronized(ended)
 
     def _end_wait(self, code: int, limit: int) -> None:
         """Raise what a synchronization failed with, after what is left of the wait."""
-        error = self._failure(self._handle, code, limit)
-        if error is not None:
-            raise error
-
-    def _failure(self, handle: Any, code: int, limit: int) -> AclError | None:
-        """Return what a synchronization failed with, after what is left of the wait."""
         name, message = _waiting.limited("aclrtSynchronizeStream", limit), None
         if code == _waiting.WOULD_WAIT:
-            code, message = _waiting.wait(name, limit, handle)
-        return self._failure_of(handle, code, name, message)
-
-    def _failure_of(self, handle: Any, code: int, function: str, message: str | None) -> AclError | None:
-        """Return what a code means; events that were recorded before tell a failed task too from now on."""
-        work = self._in_flight.work
-        untold = _failures.untold.get(address(handle))
-        error = failure(code, function, work.failed_task(code), message) if code else untold
-        if error is not None and _failures.is_of_a_task(error):
-            _failures.untold.pop(address(handle), None)
-            self._in_flight.work = work.next_after(error)
-            self._in_flight.drop_done_after_failure()
-        elif not code and (told := work.failure(function)) is not None:  # to others, who called the C function
-            self._in_flight.work = work.next_after(told)
-        return error
+            code, message = _waiting.wait(name, limit, self._handle, log=self._in_flight.failures)
+        self._in_flight.conclude(code, name, message)
 
     @property
     def is_done(self) -> bool:
@@ -519,51 +502,54 @@ class Stream(Resource, StreamHandle):
         """
         if callback.is_inside() and self._is_open and self._owned:
             raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
-        handle, failed, may_be_gone = self._take_handle(), None, False
-        if handle is None:
-            failed, self._in_flight.untold = self._in_flight.untold, None
-            if failed is not None:
-                raise failed
-            return
+        self._end(force)
+        if self._owned:  # also if an earlier close was interrupted that has destroyed it
+            self._in_flight.conclude(0, "aclrtSynchronizeStream")
+
+    def _end(self, force: bool) -> None:
+        """Wait for the stream's work and destroy it; what a task has failed with stays deferred."""
+        handle = None
         try:
-            if not usable():
+            handle = self._take_handle()
+            if handle is None or not usable():
                 return
+            in_flight = self._in_flight
             if not self._owned:
                 self._let_tasks_go_on()
                 return
-            ended, launched = self._in_flight.end_batch(), callback.launched(handle)
-            failed = None if force else self._finish(handle)
-            may_be_gone = self._in_flight.is_ending = self._in_flight.life.is_destroyed = True
+            ended, launched = in_flight.end_batch(), callback.launched(handle)
+            if not force:
+                self._finish(handle)
+            in_flight.is_ending = True
             try:
                 self._destroy(handle, force)
             finally:
-                self._in_flight.is_ending = False
+                in_flight.is_ending = False
         except BaseException as error:
             # A signal handler may raise in place of the code of the destruction. Then a new stream may have the handle.
-            if may_be_gone and not isinstance(error, AclError):
-                self._in_flight.untold = failed
-            else:
+            if handle is not None and (isinstance(error, AclError) or not self._in_flight.life.is_over):
                 self._in_flight.life.is_destroyed = False
-                self._in_flight.keep_failure(failed)
                 self._open(handle)
             raise
-        when_over(self._in_flight.device, partial(_let_go, self._in_flight, ended, launched))
-        if failed is not None:
-            raise failed
+        if force:
+            in_flight.failures.discard()
+        when_over(in_flight.device, partial(_let_go, in_flight, ended, launched))
 
-    def _finish(self, handle: Any) -> AclError | None:
-        """Wait for the work; return what a task has failed with.
+    def _finish(self, handle: Any) -> None:
+        """Wait for the work.
 
         Destroying the stream would wait too, but say nothing. Other errors are left to the destruction.
         """
+        in_flight, log = self._in_flight, self._in_flight.failures
         if self._home.era.is_over or lib.ascend_rt_captured_graph(handle):
-            return None
-        code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, FOR_EVER)
-        if code > 0 and code == self._in_flight.work.told and code == lib.aclrtSynchronizeStream(handle):
-            return None  # it stays: the stream is in STOP mode, and has told it
-        error = self._failure(handle, code, FOR_EVER)
-        is_told = error is not None and _failures.is_of_a_task(error)
-        return error if is_told else _failures.untold.pop(address(handle), None)
+            return
+        code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, FOR_EVER, log.into)
+        if code == _waiting.WOULD_WAIT:
+            code, _ = _waiting.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
+        if code > 0 and code == in_flight.work.told and code == lib.aclrtSynchronizeStream(handle):
+            log.discard()  # it stays: the stream is in STOP mode, and has told it
+        in_flight.work.failure("aclrtSynchronizeStream")  # known from now on: nobody can look for it afterwards
+        in_flight.work.note_stream()
 
     def _in_its_context(self, function: Callable[..., int], *arguments: Any) -> int:
         """Call a function; if that needs the stream's context, which the thread does not have, make it current."""
@@ -579,6 +565,7 @@ class Stream(Resource, StreamHandle):
         allocator.forget_stream(address(handle), self._home.era)
         lib.ascend_rt_await_left(handle)
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
+        self._in_flight.life.is_destroyed = True
         code = self._in_its_context(getattr(lib, name), handle)
         if not is_expected(code, lib.ACL_ERROR_RT_INVALID_HANDLE):  # its device was reset
             check(code, name)

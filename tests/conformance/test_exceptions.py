@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.codes import AICORE_EXCEPTION
 
-from ascend_rt import Device, Stream, sim
+from ascend_rt import Device, Event, Stream, TaskFailed, sim
 from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
@@ -262,3 +262,38 @@ def test_a_callback_that_waits_does_not_hold_up_other_threads(lib, ffi, stream, 
     thread.join()
     assert codes == [AICORE_EXCEPTION]
     assert lib.aclrtExceptionInfoCallbackUnregister(callback) == 0
+
+
+def test_a_query_shows_completion_when_the_callbacks_know(lib: Any, ffi: Any, device: Device) -> None:
+    entered, gate = threading.Event(), threading.Event()
+    asked: list[bool] = []
+
+    @ffi.callback("void(aclrtExceptionInfo *)")
+    def callback(info: Any) -> None:
+        entered.set()
+        gate.wait()
+        asked.append(lib.ascend_rt_stream_status(stream._handle) == lib.ACL_STREAM_STATUS_COMPLETE)
+
+    def shown() -> list[int]:
+        return [lib.ascend_rt_stream_status(stream._handle), lib.ascend_rt_event_status(event._handle)]
+
+    def submit() -> None:  # and call back at the end of the call
+        device.set_current()
+        fail_here(stream)
+
+    with Stream() as stream, Stream() as other, Event() as event:
+        assert lib.aclrtExceptionInfoCallbackRegister(callback) == 0
+        failing = threading.Thread(target=submit)
+        failing.start()
+        entered.wait()
+        event.record(stream)
+        assert shown() == [lib.ACL_STREAM_STATUS_NOT_READY, lib.ACL_EVENT_RECORDED_STATUS_NOT_READY]
+        assert other.is_done  # which has not failed
+        gate.set()
+        failing.join()
+        while shown() != [lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_EVENT_RECORDED_STATUS_COMPLETE]:
+            pass
+        assert asked == [True]
+        assert lib.aclrtExceptionInfoCallbackUnregister(callback) == 0
+        with pytest.raises(TaskFailed):
+            stream.synchronize()

@@ -41,7 +41,7 @@ class LastFirst final : public Scheduler {
 class NoFailures final : public FailureHandler {
   public:
     void task_failed(const Stream &, const Task &) override { CHECK(false); }
-    bool is_pending() const override { return false; }
+    bool is_reporting(const Stream &) const override { return false; }
     bool settle(Lock &, const Stream &, Time) override { return true; }
     void thread_sleeps() override {}
 };

@@ -147,6 +147,68 @@ def test_exception_callbacks_come_late(run: Run, register: str, delay_ms: int) -
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+LATE_FAILURE = """
+import gc, weakref
+from ascend_rt import AclError, Buffer, Device, Event, Stream, fill_async, sim
+Device(0).set_current()
+busy, waiting, gate, memory = Stream(), Stream(), Event(manual_reset=True), Buffer(64)
+busy.wait(gate, timeout=float("inf"))
+fill_async(memory, 1, busy)
+kept = weakref.ref(memory)
+del memory
+sim.fail_task(507015, waiting)
+waiting.wait(busy.record(), timeout=float("inf"))
+after = waiting.record()
+for look in (lambda: WAY, waiting.synchronize, waiting.synchronize, lambda: WAY):
+    try:
+        look()
+    except AclError:
+        pass
+    gc.collect()
+    assert kept() is not None
+gate.record(Stream())
+busy.synchronize()
+gc.collect()
+assert kept() is None
+"""
+
+
+@pytest.mark.parametrize("way", ["waiting.is_done", "after.is_done", "after.synchronize()", "waiting.synchronize()"])
+def test_a_wait_whose_failure_becomes_known_late_lets_nothing_go(run: Run, way: str) -> None:
+    ended = run(LATE_FAILURE.replace("WAY", way), "", ASCEND_RT_DOUBLE_EXCEPTION_DELAY=20_000)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+UNASKABLE = """
+import _thread, threading
+from ascend_rt import Device, Event, Stream
+Device(0).set_current()
+stream, gate = Stream(), Event(manual_reset=True)
+stream.wait(gate, timeout=float("inf"))
+event = stream.record()
+
+def interrupt():
+    while _thread._count() <= threading.active_count() - 1:  # a thread that waits for the main one is not threading's
+        pass
+    _thread.interrupt_main()
+
+threading.Thread(target=interrupt).start()
+try:
+    WAIT
+except KeyboardInterrupt:
+    gate.record(Stream())
+    WAIT
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("wait", ["stream.synchronize()", "stream.synchronize(timeout=100)", "event.synchronize()"])
+def test_ctrl_c_ends_a_wait_for_what_cannot_be_queried(run: Run, wait: str) -> None:
+    failing = "aclrtStreamQuery:0=507901;aclrtQueryEventStatus:0=507901"
+    ended = run(UNASKABLE.replace("WAIT", wait), "", ASCEND_RT_DOUBLE_FAIL=failing)
+    assert (ended.returncode, ended.stdout) == (0, "interrupted\n"), ended.stderr
+
+
 def test_an_old_release_lacks_what_came_later(run: Run) -> None:
     old = doubles.build(release="8.1.RC1")
     assert old.name == "libascendcl.so"

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -30,6 +33,7 @@ from ascend_rt import (
     Timeout,
     WrongState,
     _failures,
+    _waiting,
     copy_async,
     fill_async,
     sim,
@@ -39,6 +43,7 @@ from ascend_rt.testing import Latch
 pytestmark = pytest.mark.simulator("faults")
 
 CODE = 507015
+PACKAGE = str(Path(_failures.__file__).parent)
 
 
 @pytest.fixture(params=["told by a callback", "found by asking"])
@@ -152,58 +157,160 @@ def test_closing_that_fails_keeps_the_failure(copies: Any) -> None:
     assert told(stream.close) == CODE
 
 
-@pytest.mark.parametrize("look", [Stream.synchronize, Stream.close])
+@pytest.fixture
+def interrupt(monkeypatch: pytest.MonkeyPatch, lib: Any) -> Callable[[str, Callable[[], object]], None]:
+    """Return a function that does something during which a signal arrives as a C function returns."""
+
+    def interrupt(function: str, action: Callable[[], object]) -> None:
+        original = getattr(lib, function)
+
+        def call(*arguments: Any) -> None:
+            original(*arguments)
+            signal.raise_signal(signal.SIGINT)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lib, function, call)
+            with pytest.raises(KeyboardInterrupt):
+                action()
+
+    return interrupt
+
+
+@pytest.mark.parametrize("look", [Stream.synchronize, Stream.close, Stream.check, lambda stream: stream.is_done])
 def test_a_report_that_an_interrupt_has_replaced_is_told(
-    copies: Any, lib: Any, monkeypatch: pytest.MonkeyPatch, look: Callable[[Stream], None]
+    copies: Any, interrupt: Any, look: Callable[[Stream], None]
 ) -> None:
-    if _failures.must_ask:
-        pytest.skip("without a callback only the report tells")
-
-    def interrupt(stream: Any, *limit: int) -> None:
-        lib.aclrtSynchronizeStream(stream)  # which reports the failure
-        signal.raise_signal(signal.SIGINT)
-
     stream = Stream()
     copies(stream)
-    with monkeypatch.context() as patch:
-        patch.setattr(lib, "ascend_rt_synchronize_stream", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            stream.synchronize()
+    interrupt("ascend_rt_synchronize_stream", stream.synchronize)
     assert told(lambda: look(stream)) == CODE
+    assert told(stream.close) == (0 if look in (Stream.synchronize, Stream.close) else CODE)
     assert told(stream.close) == 0
 
 
 @pytest.mark.parametrize("function", ["ascend_rt_synchronize_stream", "aclrtDestroyStream"])
-def test_a_report_that_an_interrupt_of_closing_has_replaced_is_told(
-    copies: Any, lib: Any, monkeypatch: pytest.MonkeyPatch, function: str
-) -> None:
-    if _failures.must_ask:
-        pytest.skip("without a callback only the report tells")
-    original = getattr(lib, function)
-
-    def interrupt(*arguments: Any) -> None:
-        original(*arguments)
-        signal.raise_signal(signal.SIGINT)
-
+def test_a_report_that_an_interrupt_of_closing_has_replaced_is_told(copies: Any, interrupt: Any, function: str) -> None:
     stream = Stream()
     copies(stream)
-    with monkeypatch.context() as patch:
-        patch.setattr(lib, function, interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            stream.close()
+    interrupt(function, stream.close)
+    new = Stream()  # which may have the handle
     assert told(stream.close) == CODE
     assert stream.is_closed
+    assert told(stream.close) == told(new.close) == 0
 
 
-def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any) -> None:
-    with Stream() as stream, Stream() as failed:
-        copies(failed)
-        with pytest.raises(TaskFailed) as failure:
-            failed.synchronize()
-        _failures.untold[stream.handle] = failure.value
+@pytest.mark.parametrize("look", ["device", "stream", "close"])
+def test_a_report_that_an_interrupt_of_a_device_has_replaced_is_told(
+    copies: Any, interrupt: Any, device: Device, look: str
+) -> None:
+    if _failures.must_ask and look != "device":
+        pytest.skip("without a callback nobody knows which stream it was")
+    with Stream() as stream:
+        looks = {"device": device.synchronize, "stream": stream.synchronize, "close": stream.close}
+        copies(stream)
+        interrupt("ascend_rt_synchronize_device", device.synchronize)
+        assert told(looks[look]) == CODE
+        assert told(device.synchronize) == told(stream.close) == 0
+
+
+@pytest.mark.parametrize("function", ["ascend_rt_synchronize_device", "aclrtDestroyContext"])
+def test_a_report_that_an_interrupt_of_a_context_has_replaced_is_told(
+    copies: Any, interrupt: Any, function: str
+) -> None:
+    context = Context(0)
+    with context:
+        copies(Stream.default())
+    interrupt(function, context.close)
+    assert told(context.close) == CODE
+    assert context.is_closed
+    assert told(context.close) == 0
+
+
+class Boom(Exception):
+    """Of a handler of a signal."""
+
+
+class Interruption:
+    """Raises at one of the lines of the package that the block executes, as the handler of a signal may."""
+
+    def __init__(self, line: int) -> None:
+        self._lines_left = line
+
+    def __enter__(self) -> Interruption:
+        sys.settrace(self._look)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+
+    def _look(self, frame: FrameType, event: str, argument: object) -> Any:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        self._lines_left -= event == "line"
+        if event == "line" and self._lines_left == 0:
+            sys.settrace(None)
+            raise Boom
+        return self._look
+
+
+WAITS: dict[str, Callable[[Stream, Device], None]] = {
+    "stream": lambda stream, device: stream.synchronize(),
+    "stream with a limit": lambda stream, device: stream.synchronize(timeout=60),
+    "close": lambda stream, device: stream.close(),
+    "block": lambda stream, device: stream.__exit__(None, None, None),
+    "device": lambda stream, device: device.synchronize(),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=list(WAITS))
+@pytest.mark.parametrize("is_long", [False, True], ids=["done", "goes on"])
+def test_no_line_loses_a_failure(
+    wait: Callable[[Stream, Device], None],
+    is_long: bool,
+    copies: Any,
+    device: Device,
+    lib: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if is_long:  # another thread makes the call
+        for function in ("ascend_rt_synchronize_stream", "ascend_rt_synchronize_device"):
+            monkeypatch.setattr(lib, function, lambda *arguments: _waiting.WOULD_WAIT)
+    lost, line, was_hit = [], 0, True
+    while was_hit:
+        line += 1
+        stream, was_hit, codes = Stream(), False, []
+        copies(stream)
+        with Interruption(line):
+            try:
+                wait(stream, device)
+            except Boom:
+                was_hit = True
+            except TaskFailed as error:
+                codes.append(error.code)
+        for look in (device.synchronize, stream.close, stream.close):
+            codes.append(told(look))
+        if CODE not in codes:
+            lost.append(line)
+    assert lost == []
+    assert line > 5
+
+
+def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any, interrupt: Any) -> None:
+    with Stream() as stream:
+        copies(stream)
+        interrupt("ascend_rt_synchronize_stream", stream.synchronize)
         with Latch(stream), pytest.raises(Timeout):
             stream.synchronize(timeout=0.001)
         assert told(stream.synchronize) == CODE
+
+
+def test_a_refused_wait_keeps_what_an_earlier_one_left(copies: Any, interrupt: Any) -> None:
+    with Stream() as stream:
+        copies(stream)
+        interrupt("ascend_rt_synchronize_stream", stream.synchronize)
+        sim.fail_call("aclrtSynchronizeStream", 107002)
+        assert told(stream.synchronize) == CODE
+        stream.synchronize()
 
 
 def test_closing_a_context_tells_and_closes(copies: Any) -> None:

@@ -35,7 +35,7 @@ from ascend_rt import (
 )
 from ascend_rt import lib as raw
 from ascend_rt import pyacl as acl
-from ascend_rt._handles import Batch, release, release_own
+from ascend_rt._handles import Batch, release, release_synchronized
 from ascend_rt.errors import AclError, AclWarning, ClosedError, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
@@ -587,36 +587,57 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
     assert alive(kept) == []
 
 
-def test_a_release_reaches_all_that_was_waited_for_and_takes_nothing_else() -> None:
-    count = _handles.disruptions()
-    uses = [threading.Event() for _ in range(4)]  # any objects
+def test_a_synchronization_proves_the_waits_that_nothing_has_disturbed(device: Device) -> None:
+    count, event = _handles.disruptions(), Event()
+    uses = [threading.Event() for _ in range(5)]  # any objects
     kept = [weakref.ref(used) for used in uses]
-    oldest, complete, failed, newest = (Batch() for _ in uses)
-    for batch in (oldest, complete, failed, newest):
+    oldest, complete, before_it, failed, newest = batches = [Batch() for _ in uses]
+    for batch in batches:
         batch.objects.append((uses.pop(0),))
-    newest.objects += [(complete, count), (failed, count + 1)]
+    newest.objects += [(complete, count, event), (failed, count + 1, event)]
+    complete.objects.append((before_it, count, event))  # of another stream, which was not synchronized
     newest.previous, complete.previous = oldest, newest  # in a circle, as streams that wait for each other
-    for function in (release, release_own):
-        with pytest.raises(TypeError, match=r"release\(\) takes a Batch or None"):
-            function([newest])  # type: ignore[arg-type]
+    for function in (release, release_synchronized):
+        with pytest.raises(TypeError, match="a Batch or None is released"):
+            function([newest])
         function(None)
     release(newest)
-    assert [ref() is None for ref in kept] == [True, True, False, True]
-    release(newest)
-    release(failed)
-    assert kept[2]() is None
+    assert [ref() is None for ref in kept] == [True, False, False, False, True]
+    release_synchronized(newest)
+    assert [ref() is None for ref in kept] == [True, True, False, False, True]
+    for batch in (before_it, failed):
+        release(batch)
+    assert [ref() is None for ref in kept] == [True] * 5
+    release(newest)  # and asks for nothing any more
+    assert newest.objects == []
 
 
-def test_what_was_waited_for_stays_if_the_wait_may_have_failed() -> None:
-    uses = [threading.Event() for _ in range(3)]  # any objects
-    kept = [weakref.ref(used) for used in uses]
-    waited_for, oldest, newest = (Batch() for _ in uses)
-    for batch in (waited_for, oldest, newest):
-        batch.objects.append((uses.pop(0),))
-    newest.objects.append((waited_for, _handles.disruptions()))
-    newest.previous = oldest
-    release_own(newest)
-    assert [ref() is None for ref in kept] == [False, True, True]
+def test_what_was_waited_for_is_released_when_its_event_is_complete(stream: Stream, other: Stream, lib: Any) -> None:
+    with Stream() as last:
+        kept = fill_and_forget(stream)
+        event = stream.record()
+        other.wait(event)
+        with Latch(stream):
+            behind = fill_and_forget(stream)  # keeps the stream itself busy
+            last.wait(other)
+            done = last.record()
+            assert lib.aclrtSynchronizeStream(last._handle) == 0  # of which the package does not know
+            assert done.is_done
+            assert alive(kept, behind) == [behind]
+
+
+def test_an_event_that_cannot_be_asked_leaves_it_to_a_synchronization(stream: Stream, other: Stream, lib: Any) -> None:
+    kept = fill_and_forget(stream)
+    with stream.record() as event:
+        other.wait(event)
+    with Latch(stream):
+        behind = fill_and_forget(stream)
+        assert lib.aclrtSynchronizeStream(other._handle) == 0
+        assert other.is_done
+        other.record().synchronize()
+        assert alive(kept, behind) == [kept, behind]
+        other.synchronize()
+        assert alive(kept, behind) == [behind]
 
 
 def test_a_long_chain_of_batches_goes_without_recursion() -> None:

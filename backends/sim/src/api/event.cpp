@@ -308,6 +308,16 @@ template <class Body>
     return shard_entry(function, event.value(), stays, body);
 }
 
+[[gnu::noinline]] bool is_reporting(const Simulator &sim, const Event &event) REQUIRES(engine_lock) {
+    const Stream *const stream = event.record_stream();
+    return stream != nullptr && sim.core.is_reporting(*stream);
+}
+
+// Returns true if a query may show that the newest record is complete.
+inline bool shows_completion(const Simulator &sim, const Event &event) REQUIRES(engine_lock) {
+    return event.is_complete() && !(sim.core.has_open_reports() && is_reporting(sim, event));
+}
+
 [[noreturn]] void fail_in_time(std::int32_t timeout_ms) {
     fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the event was not complete within %d ms", timeout_ms);
 }
@@ -455,7 +465,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
         }
         require_healthy_record(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
-        if (found.is_complete()) {
+        if (shows_completion(sim, found)) {
             found.see_complete();  // the next query says so: a program that polls comes to an end
         }
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
@@ -476,14 +486,15 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
                 refuse_kind("an external");
             }
             require_healthy_record(found);
-            if (found.is_complete()) {
+            const bool shows = shows_completion(sim, found);
+            if (shows) {
                 found.see_complete();
             }
             if (sim.core.hears_of_queries() && found.was_recorded()) {
-                tell_queried(sim, found, found.is_complete());
+                tell_queried(sim, found, shows);
             }
             // Report an event without a record as complete in the new mode, but not in the old one (section 0.2).
-            const bool complete = found.was_recorded() ? found.is_complete() : found.mode == Event::Mode::New;
+            const bool complete = found.was_recorded() ? shows : found.mode == Event::Mode::New;
             *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
         });
 }

@@ -243,8 +243,10 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
             const ContextStream &found = require_stream(sim, named);
             require_context(sim);
             require_healthy(context_of(found));
-            *status = found.is_complete() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
-            if (!found.is_complete()) {
+            const bool is_complete =
+                found.is_complete() && !(sim.core.has_open_reports() && sim.core.is_reporting(found));
+            *status = is_complete ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+            if (!is_complete) {
                 sim.core.note_polled(found.newest());
             } else if (!found.is_always_complete()) {
                 sim.core.note_learned(found.newest(), HostSync::Queried);

@@ -523,7 +523,7 @@ Core::Waited Core::wait_for(Lock &lock, Ref<Stream> stream, std::uint64_t sequen
     }
     stream->synchronized = std::max(stream->synchronized, sequence);
     note_learned({stream->serial, sequence}, how);
-    if (failure_handler_->is_pending()) {
+    if (open_reports_ > 0) {
         upgrade_to_global(lock);
         if (!failure_handler_->settle(lock, *stream, deadline)) {
             return Waited::TimedOut;

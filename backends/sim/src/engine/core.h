@@ -186,7 +186,7 @@ class Core {
     bool settle_at_once(Stream &stream) const REQUIRES(engine_lock) {
         const bool has_more =
             stream.group.has_failures || !stream.group.accepts(stream) || !stream.is_done(stream.submitted);
-        if (has_more || failure_handler_->is_pending()) {
+        if (has_more || open_reports_ > 0) {
             return false;
         }
         stream.synchronized = stream.submitted;
@@ -222,6 +222,15 @@ class Core {
     void remove_observer(Observer &observer) REQUIRES(engine_lock);
     void set_filter(TaskFilter *filter) REQUIRES(engine_lock);  // nullptr: none
     void set_failure_handler(FailureHandler &handler) REQUIRES(engine_lock) { failure_handler_ = &handler; }
+    // The failure handler notes what it has to do for a failure, and that this is done.
+    void begin_report() REQUIRES(engine_lock) { ++open_reports_; }
+    void end_report() REQUIRES(engine_lock) { --open_reports_; }
+    bool has_open_reports() const REQUIRES(engine_lock) { return open_reports_ > 0; }
+    // Returns true if a query must not show yet that the stream's tasks are complete: one has failed, and those who are
+    // told of failures do not know. Asked only if there are open reports.
+    bool is_reporting(const Stream &stream) const REQUIRES(engine_lock) {
+        return failure_handler_->is_reporting(stream);
+    }
     InterruptCheck interrupt_check() const REQUIRES(engine_lock) { return interrupt_check_; }  // nullptr: none
     void set_interrupt_check(InterruptCheck check) REQUIRES(engine_lock) { interrupt_check_ = check; }
     void set_stall_reporter(StallReporter &reporter) REQUIRES(engine_lock) { stall_reporter_ = &reporter; }
@@ -279,7 +288,7 @@ class Core {
 
     // Returns true if every call does only its own work: no task is held back or delayed, and none has failed.
     bool is_undisturbed() const REQUIRES(engine_lock) {
-        return lets_tasks_start_ && !stream_order_.is_noting() && !failure_handler_->is_pending();
+        return lets_tasks_start_ && !stream_order_.is_noting() && open_reports_ == 0;
     }
 
   private:
@@ -416,6 +425,7 @@ class Core {
     std::array<std::shared_ptr<Executor>, Shards::kMost> workers_;  // by shard; null for unused shards
     TaskFilter *filter_ GUARDED_BY(engine_lock) = nullptr;
     FailureHandler *failure_handler_ GUARDED_BY(engine_lock) = nullptr;
+    std::size_t open_reports_ GUARDED_BY(engine_lock) = 0;
     StallReporter *stall_reporter_ GUARDED_BY(engine_lock) = nullptr;
     InterruptCheck interrupt_check_ GUARDED_BY(engine_lock) = nullptr;
 

@@ -41,6 +41,7 @@ void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
     try {
         delivering_.reserve(delivering_.size() + pending_.size() + 1);  // a later delivery must not fail
         pending_.push_back({info, stream, is_in_call ? std::this_thread::get_id() : std::thread::id()});
+        core_.begin_report();
     } catch (const std::bad_alloc &) {
         return;  // a synchronization still reports the failure
     }
@@ -91,6 +92,7 @@ void Exceptions::run(Lock &lock, const Report &report) {
     }
     t_is_delivering = false;
     delivering_.erase(std::remove(delivering_.begin(), delivering_.end(), &report), delivering_.end());
+    core_.end_report();
     delivered_.notify_all();
 }
 
@@ -135,6 +137,15 @@ void Exceptions::deliver_aside() {
         deliver(lock, [](const Report &it) { return it.owner == std::thread::id(); });
         has_thread_ = false;
     });
+}
+
+bool Exceptions::is_reporting(const Stream &stream) const {
+    const auto is_to_come = [&](const Report &it) REQUIRES(engine_lock) {
+        return it.stream == stream.serial && (has_thread_ || it.owner != std::thread::id());
+    };
+    const auto is_under_way = [&](const Report *it) { return it->stream == stream.serial; };
+    return !t_is_delivering && (std::any_of(pending_.begin(), pending_.end(), is_to_come) ||
+                                std::any_of(delivering_.begin(), delivering_.end(), is_under_way));
 }
 
 bool Exceptions::settle(Lock &lock, const Stream &stream, Time deadline) {

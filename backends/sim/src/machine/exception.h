@@ -41,7 +41,7 @@ class Exceptions final : public FailureHandler {
     void report_device(const Device &device, aclError code) REQUIRES(engine_lock);
     void task_failed(const Stream &stream, const Task &task) override REQUIRES(engine_lock);
     bool has_reports() const REQUIRES(engine_lock) { return !pending_.empty(); }  // reports that no thread delivers yet
-    bool is_pending() const override REQUIRES(engine_lock) { return has_reports() || !delivering_.empty(); }
+    bool is_reporting(const Stream &stream) const override REQUIRES(engine_lock);
     // Makes sure that the callbacks have returned before a synchronizing thread learns of the failure. Without a
     // deadline, the calling thread runs them itself; with one, it waits for them until the deadline.
     bool settle(Lock &lock, const Stream &stream, Time deadline) override REQUIRES(engine_lock);
