@@ -159,11 +159,9 @@ class InFlight(_handles.InFlight):
 
     def conclude(self, code: int, function: str, message: str | None = None) -> None:
         """Raise what a synchronization of the stream has failed with, or what an earlier one has left."""
-        try:
-            self.failures.conclude(code, function, message, self.work.failed_task, self._work_after)
-        except AclError:
-            self.drop_done()  # the program may go on without another synchronization
-            raise
+        if code or self.failures.code:
+            self.drop_done()  # before the error: a program may go on without another synchronization
+        self.failures.conclude(code, function, message, self.work.failed_task, self._work_after)
         told = self.work.failure(function)
         if told is not None:  # to a synchronization of the device that was interrupted, or to others in the process
             works = self._work_after(told)
@@ -261,13 +259,10 @@ def conclude_all(log: FailureLog, code: int, function: str, message: str | None,
 
     if not code and not log.code:
         return
-    try:
-        log.conclude(code, function, message, failed_task, works)
-    except AclError:
-        for it in _of_streams():
-            if it.context in (context, None):
-                it.drop_done()
-        raise
+    for it in _of_streams():
+        if it.context in (context, None):
+            it.drop_done()
+    log.conclude(code, function, message, failed_task, works)
 
 
 def has_told(code: int, context: Any) -> bool:

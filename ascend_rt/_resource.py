@@ -148,7 +148,10 @@ class Resource(Handle):
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
         except AclError as error:
-            warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=2, source=self)
+            self._warn_of_discarded(error)
+
+    def _warn_of_discarded(self, error: AclError) -> None:
+        warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=3, source=self)
 
     def _description(self) -> str:
         """Return which object it is, and its state, for the text of an open one."""

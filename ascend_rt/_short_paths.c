@@ -184,18 +184,40 @@ static aclError try_to_destroy(handle *self, int place) {
     shared->await_left(pointer);
     code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
     Py_END_ALLOW_THREADS;
-    if (code != ACL_SUCCESS) {
-        handle_reopen(self);
-    }
     return code;
 }
 
 PyObject *destroy(handle *self, int place) {
     const aclError code = try_to_destroy(self, place);
-    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, functions[place].name);
+    if (code == ACL_SUCCESS) {
+        Py_RETURN_NONE;
+    }
+    handle_reopen(self);
+    return fail(code, functions[place].name);
 }
 
-/* Classes whose objects are discarded without Python, which warns of what fails. */
+/* Lets Python warn if an object that is discarded could not be destroyed. */
+static void warn_of_discarded(handle *self, aclError code, const char *function) {
+    if (code == ACL_SUCCESS) {
+        return;
+    }
+    PyObject *type, *value, *traceback, *warned = NULL;
+    fail(code, function);
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (value != NULL) {
+        warned = PyObject_CallMethod((PyObject *)self, "_warn_of_discarded", "O", value);
+    }
+    if (warned == NULL) { /* a warning that is an error */
+        PyErr_WriteUnraisable((PyObject *)self);
+    }
+    Py_XDECREF(warned);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+/* Classes whose objects are discarded without Python. */
 static const struct discarded {
     PyTypeObject **type;
     int place;
@@ -209,7 +231,8 @@ bool discard(handle *self) {
             return true;
         }
         if (type == *discarded[i].type && is_direct(discarded[i].place) && !is_shared_event((PyObject *)self)) {
-            return try_to_destroy(self, discarded[i].place) == ACL_SUCCESS;
+            warn_of_discarded(self, try_to_destroy(self, discarded[i].place), functions[discarded[i].place].name);
+            return true;
         }
     }
     return false;

@@ -70,35 +70,41 @@ static PyObject *pool_allocate(PyObject *pool, arguments args, Py_ssize_t count,
     return result_or_python(result, &of_pool[ALLOCATE], pool, args, count, names);
 }
 
-/* Frees the memory in the order of its stream. Returns false if that is not possible, and nothing was done. */
-static bool free_in_order(pool_buffer *self, PyObject *pool, PyObject *stream_) {
-    handle *const freed = &self->buffer.handle;
-    if (!is_direct(POOL_FREE) || !LOAD(freed->is_known) || !LOAD(freed->is_owned) || !has_pointer((handle *)pool) ||
-        !is_stream(stream_) || !has_pointer((handle *)stream_)) {
-        return false;
-    }
-    void *const pointer = freed->pointer, *const on = ((handle *)stream_)->pointer;
+static bool can_free(pool_buffer *self, PyObject *pool, PyObject *stream_) {
+    const handle *const freed = &self->buffer.handle;
+    return is_direct(POOL_FREE) && LOAD(freed->is_known) && LOAD(freed->is_owned) && pool != NULL && stream_ != NULL &&
+           has_pointer((handle *)pool) && is_stream(stream_) && has_pointer((handle *)stream_);
+}
+
+/* Frees the memory in the order of its stream. NULL without an exception: nothing was freed, and Python knows another
+ * way, in the stream's context or without it. */
+static PyObject *free_in_order(handle *freed, stream *stream_) {
+    void *const pointer = freed->pointer, *const on = stream_->handle.pointer;
     aclError code;
     if (!handle_shut(freed)) {
-        return true; /* another thread has closed it */
+        Py_RETURN_NONE; /* another thread has closed it */
     }
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtMemPoolFreeAsync, POOL_FREE)(pointer, on);
     Py_END_ALLOW_THREADS;
-    if (code != ACL_SUCCESS) { /* of which Python knows what to do */
-        handle_reopen(freed);
+    if (code == ACL_SUCCESS) {
+        Py_RETURN_NONE;
     }
-    return code == ACL_SUCCESS;
+    handle_reopen(freed);
+    const bool has_other_way = code == ACL_ERROR_RT_STREAM_CONTEXT || code == ACL_ERROR_RT_INVALID_HANDLE;
+    return has_other_way ? NULL : fail(code, functions[POOL_FREE].name);
 }
 
 static PyObject *pool_buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     pool_buffer *const self = (pool_buffer *)object;
     PyObject *pool = get_field(self, &self->buffer.parent), *stream_ = get_field(self, &self->stream);
-    const bool is_freed = count == 0 && names == NULL && Py_TYPE(object) == plain_pool_buffer && pool != NULL &&
-                          stream_ != NULL && free_in_order(self, pool, stream_);
+    PyObject *result = NULL;
+    if (count == 0 && names == NULL && Py_TYPE(object) == plain_pool_buffer && can_free(self, pool, stream_)) {
+        result = free_in_order(&self->buffer.handle, (stream *)stream_);
+    }
     Py_XDECREF(stream_);
     Py_XDECREF(pool);
-    return is_freed ? Py_NewRef(Py_None) : call_python(&of_buffer[CLOSE], object, args, count, names);
+    return result_or_python(result, &of_buffer[CLOSE], object, args, count, names);
 }
 
 static short_path of_pool[POOL_PATHS] = {
