@@ -503,7 +503,8 @@ class Stream(Resource, StreamHandle):
         if callback.is_inside() and self._is_open and self._owned:
             raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
         self._end(force)
-        if self._owned:  # also if an earlier close was interrupted that has destroyed it
+        # Also if an earlier close was interrupted that has destroyed it; not if a reset has, which reports nothing.
+        if self._owned and not self._home.era.is_over:
             self._in_flight.conclude(0, "aclrtSynchronizeStream")
 
     def _end(self, force: bool) -> None:
