@@ -45,7 +45,7 @@ void fail_later(aclrtStream stream) {
 }
 
 // A second task fails while the first callback runs on a thread of the simulator. A thread that only queries streams
-// observes the end of the task, but runs no callback.
+// runs no callback, and observes the end of the task when the callback for it has returned.
 void a_thread_that_queries_runs_no_callback() {
     LatchedCallback first;
     Latch second;
@@ -58,12 +58,15 @@ void a_thread_that_queries_runs_no_callback() {
     fail_later(streams[0]);
     CHECK(first.entered.opens());
     fail_later(streams[1]);
+    std::atomic<int> queries{0};
     auto querying = begin([&] {
         CHECK_OK(aclrtSetCurrentContext(context));
         aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
         while (status != ACL_STREAM_STATUS_COMPLETE) {
             CHECK_OK(aclrtStreamQuery(streams[1], &status));
+            ++queries;
         }
+        CHECK(g_told == 2);
         CHECK_OK(aclrtSetDevice(1));
         const aclrtStream other = new_stream();
         CHECK_OK(aclrtStreamQuery(other, &status));
@@ -71,12 +74,14 @@ void a_thread_that_queries_runs_no_callback() {
         CHECK_OK(aclrtResetDevice(1));
         return std::this_thread::get_id();
     });
-    CHECK(returns(querying));
-    const std::thread::id querying_thread = querying.get();
-    CHECK(!has_run(querying_thread));
+    while (queries < 1000) {
+        std::this_thread::yield();
+    }
+    CHECK(g_told == 1);
     first.released.open();
     CHECK(second.opens());
-    CHECK(!has_run(querying_thread));
+    CHECK(returns(querying));
+    CHECK(!has_run(querying.get()));
     CHECK(!has_run(std::this_thread::get_id()));
     for (const aclrtStream stream : streams) {
         CHECK_CODE(kFailure, aclrtSynchronizeStream(stream));
