@@ -16,22 +16,23 @@ so what is added late to a batch was submitted before the record too.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from ascend_rt import _captured, _failures, _handles, _log
-from ascend_rt._driver import address, call, check, failure, ffi, lib
+from ascend_rt._driver import address, check, failure, lib
 from ascend_rt._failures import ANY, Life, Work, is_of_a_task, newest
 from ascend_rt._handles import Batch, release
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ascend_rt._lifecycle import Era
     from ascend_rt.event import Event
+
+_Result = TypeVar("_Result")
 
 _EVENT_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
 _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
@@ -42,7 +43,7 @@ _lock = RLock()  # a finalizer may get here inside
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
 _used: set[InFlight] = _handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
-_resets: set[Reset] = set()  # that go on
+_resets: set[Reset] = _handles.resets  # that go on
 
 
 @_handles.install_short_paths
@@ -81,6 +82,12 @@ class InFlight(_handles.InFlight):
         """Forget what is known of a stream that is gone, before a new one with its handle is used."""
         _of_stream.pop(address(handle), None)
         _failures.untold.pop(address(handle), None)
+
+    def begin(self, handle: Any) -> None:
+        """Note the handle of a new stream, and forget what is known of an older one that had it."""
+        self.forget(handle)
+        self.life.handle, self.stream = handle, address(handle)
+        _of_stream[self.stream] = self
 
     def keep(self, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are known to be done.
@@ -183,16 +190,6 @@ class InFlight(_handles.InFlight):
         return count
 
 
-@contextmanager
-def aborting() -> Iterator[None]:
-    """While work of a stream is dropped: what it completes says nothing of other streams' tasks."""
-    _handles.begin_abort()
-    try:
-        yield
-    finally:
-        _handles.end_abort()
-
-
 class Reset:
     """While a device, or a context of it, is ended: its streams are gone before their tasks are.
 
@@ -203,13 +200,14 @@ class Reset:
         self.device = device
         self.left: deque[Callable[[], None]] = deque()
 
-    def __enter__(self) -> None:
-        _handles.begin_abort()
-        _resets.add(self)
+    def run(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Call the function that ends it."""
+        try:
+            return _handles.while_resetting(self, function, *arguments)
+        finally:
+            self._do_what_was_left()
 
-    def __exit__(self, *error: object) -> None:
-        _handles.end_abort()
-        _resets.discard(self)
+    def _do_what_was_left(self) -> None:
         while self.left:
             try:
                 action = self.left.popleft()
@@ -288,23 +286,15 @@ def _drop_unfinished() -> None:
                 _unfinished.setdefault(in_flight, None)
 
 
-def allocate_memory(function: str, *arguments: Any) -> None:
-    """Call a C function that allocates memory; if there is none, release what completed tasks have used and retry."""
-    code = getattr(lib, function)(*arguments)
+def allocated(function: str, attempt: Callable[..., int], *arguments: Any) -> None:
+    """Make an attempt to allocate memory; if there is none, release what completed tasks have used and retry."""
+    code = attempt(*arguments)
     if code:
-        _check_allocation(code, function)
-        call(function, *arguments)
+        check_allocation(code, function)
+        check(attempt(*arguments), function)
 
 
-def allocate_again(code: int, function: str, nbytes: int, policy: int) -> int:
-    """Return the address of memory, after an attempt that has failed with a code."""
-    _check_allocation(code, function)
-    out = ffi.new("void **")
-    call(function, out, nbytes, policy)
-    return address(out[0])
-
-
-def _check_allocation(code: int, function: str) -> None:
+def check_allocation(code: int, function: str) -> None:
     """Raise the error of an allocation that failed, unless it may succeed now."""
     try:
         check(code, function)

@@ -35,6 +35,9 @@ function functions[FUNCTIONS] = {
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
+    [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
+    [SET_CONTEXT] = {"aclrtSetCurrentContext", NULL},
+    [GET_MESSAGE] = {"aclGetRecentErrMsg", NULL},
 };
 
 PyObject *fail(int code, const char *function) {
@@ -255,5 +258,5 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     };
     shared = parts;
     return find_functions() && (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
-           PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module);
+           PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && places_add(module);
 }

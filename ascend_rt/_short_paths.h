@@ -33,6 +33,9 @@ enum {
     MALLOC,
     FREE,
     GET_DEVICE,
+    GET_CONTEXT,
+    SET_CONTEXT,
+    GET_MESSAGE,
     FUNCTIONS,
 };
 
@@ -95,6 +98,9 @@ PyObject *get_in_python(const short_path *path, PyObject *self);
 
 /* Returns the short path of a function. */
 PyObject *short_function(short_path *path, PyObject *function);
+
+/* Adds the type Place. */
+bool places_add(PyObject *module);
 
 /* Adds what the short paths of copies and fills need. */
 bool copies_add(PyObject *module);

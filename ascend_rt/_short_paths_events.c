@@ -13,16 +13,20 @@ static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, 
     if (count != 0 || names != NULL || !is_direct(CREATE) || LOAD(self->state) != NEW) {
         return call_python(&paths[INIT], object, args, count, names);
     }
+    PyObject *const home = home_of_new(ON_DEVICE); /* first: what is created has an owner at once */
+    if (home == NULL) {
+        return NULL;
+    }
     void *created = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
+        Py_DECREF(home);
         return fail(code, "aclrtCreateEventExWithFlag");
     }
-    PyObject *const home = home_of_new(ON_DEVICE);
-    return home != NULL && handle_own(object, created, home) ? Py_NewRef(Py_None) : NULL;
+    return handle_own(object, created, home) ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {

@@ -4,37 +4,25 @@
 from __future__ import annotations
 
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
-from ascend_rt._driver import address, call, check, check_address, ffi, lib
+from ascend_rt._driver import address, call, check, check_address, ffi, lib, pointer
+from ascend_rt._handles import Place
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.errors import AclError, RuntimeClosed, TaskFailed
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
     from ascend_rt.stream import Stream
 
 
-class _Entered(threading.local):
-    """What each ``with`` block of the calling thread goes back to; threads may share the objects that are entered."""
-
-    def __init__(self) -> None:
-        self.previous: list[Any | None] = []
-
-
-_entered = _Entered()
-
-
-class Context(Resource):
+class Context(Place, Resource):
     """An explicit context of a device, with a default stream of its own.
 
     Most programs need none: :meth:`Device.set_current` makes the device's primary context current. Inside ``with
@@ -72,16 +60,25 @@ class Context(Resource):
 
     __slots__ = ()
     _what = "context"
+    _needs_context = True  # to ask whether it has work left
 
     def __init__(self, device_id: int = 0) -> None:
-        _lifecycle.initialize()
+        self._begin()
+        Place()._call(self._make_current, device_id)
+
+    def _make_current(self, device_id: int) -> None:
+        """Create the context, which the C function makes current."""
         out = ffi.new("aclrtContext *")
-        previous = current_handle_or_none()
-        call("aclrtCreateContext", out, device_id)
+        counted: list[_lifecycle.Era] = []
+        try:
+            _lifecycle.count_context(device_id, counted)
+            self._make(Home(counted[0]), out, "aclrtCreateContext", out, device_id)
+        except BaseException:
+            if counted and not self._is_open:
+                _lifecycle.uncount_context(counted[0])
+            raise
         _failures.untold_of_context.pop(address(out[0]), None)  # of an older context that had this handle
-        self._own(out[0], Home(_lifecycle.count_context(device_id)))
         _lifecycle.explicit_contexts[address(out[0])] = self
-        restore(previous)  # the C function has made the new one current
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -105,13 +102,14 @@ class Context(Resource):
         """Make this the calling thread's context (``aclrtSetCurrentContext``)."""
         call("aclrtSetCurrentContext", self._handle)
 
+    _switch = set_current
+
     @property
     def default_stream(self) -> Stream:
         """The context's default stream, borrowed (``aclrtCtxGetCurrentDefaultStream``)."""
         from ascend_rt.stream import Stream
 
-        with switched(self._handle):
-            return Stream.default()
+        return self._call(Stream.default)
 
     def close(self) -> None:
         """Wait for the work of the context's streams and destroy it; closing twice is allowed.
@@ -129,47 +127,34 @@ class Context(Resource):
     def _finish(self) -> AclError | None:
         """Wait for the work; return what a task has failed with."""
         handle, device = self._handle, self._home.era.device_id
-        with suppress(AclError), switched(handle):  # unless other code has destroyed it
-            code, message = _waiting.wait_for_context()
+        with suppress(AclError):  # unless other code has destroyed it
+            code, message = self._call(_waiting.wait_for_context)
             is_told = _in_flight.has_told(code, handle)  # it stays: in STOP mode
             error = _in_flight.failure_of_all(code, "aclrtSynchronizeDevice", message, device, handle)
             return error if isinstance(error, TaskFailed) and not is_told else None
         return None
 
-    def __enter__(self) -> Self:
-        enter(self.set_current)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        leave()
-
     def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
-        if is_too_late() or not self._is_to_destroy:
+        if is_too_late():
             return
         try:
-            if self._is_open and self._is_busy():
+            if not self._close_if_done():
                 _lifecycle.defer(self)
                 message = f"{self!r} was discarded; it is destroyed when its work is done. Close it"
                 warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
-                return
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
-        super()._discard()
 
     def _close_if_done(self) -> bool:
         """Close a context that was discarded, unless it has work left; what goes wrong becomes a warning."""
-        if self._is_open and self._is_to_destroy and self._is_busy():
+        if self._is_open and self._is_to_destroy and (self._lacks_context() or self._is_busy()):
             return False
-        super()._discard()
-        return True
+        return super()._close_if_done()
 
     def _is_busy(self) -> bool:
         """Whether the destruction would wait. A failure that is found is lost, as it would be by the destruction."""
         try:
-            with switched(self._handle):
-                code = lib.aclrtSynchronizeDeviceWithTimeout(1)
+            code = self._call(lib.aclrtSynchronizeDeviceWithTimeout, 1)
         except AclError:  # it was destroyed by other code
             return False
         if code:
@@ -177,7 +162,7 @@ class Context(Resource):
         return bool(code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)
 
     def _destroy(self, handle: Any) -> None:
-        _lifecycle.destroy_context(self._home.era.device_id, handle)
+        _lifecycle.destroy_context(self, handle)
 
 
 def home(device_id: int | None = None) -> Home:
@@ -237,33 +222,16 @@ def current_handle_or_none() -> Any | None:
     return out[0]
 
 
-def restore(handle: Any | None) -> None:
-    """Make a context current again. A thread cannot give up its last context, so None changes nothing."""
-    if handle is not None:
-        # The context may have been destroyed meanwhile; then the thread stays where it is.
-        code = lib.aclrtSetCurrentContext(handle)
-        if code != lib.ACL_ERROR_RT_PARAM_INVALID:
-            check(code, "aclrtSetCurrentContext")
+def origin() -> int:
+    """Return the address of the calling thread's context, or 0: where :class:`Place` goes back to."""
+    _lifecycle.initialize()
+    handle = current_handle_or_none()
+    return 0 if handle is None else address(handle)
 
 
-def enter(set_current: Callable[[], None]) -> None:
-    """Begin a ``with`` block: make a context current, and remember the one before for :func:`leave`."""
-    previous = current_handle_or_none()
-    set_current()
-    _entered.previous.append(previous)
-
-
-def leave() -> None:
-    """End a ``with`` block."""
-    restore(_entered.previous.pop())
-
-
-@contextmanager
-def switched(handle: Any) -> Iterator[None]:
-    """Make a context current for a block, and the previous one afterwards."""
-    previous = current_handle_or_none()
-    call("aclrtSetCurrentContext", handle)
-    try:
-        yield
-    finally:
-        restore(previous)
+def return_to(context: int) -> None:
+    """Make a context current again."""
+    # The context may have been destroyed meanwhile; then the thread stays where it is.
+    code = lib.aclrtSetCurrentContext(pointer(context))
+    if code != lib.ACL_ERROR_RT_PARAM_INVALID:
+        check(code, "aclrtSetCurrentContext")

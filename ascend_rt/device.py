@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from enum import IntEnum
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
 from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._handles import Place
+from ascend_rt._lifecycle import HOST
 from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class MemoryUsage(NamedTuple):
     peak: int
 
 
-class Device:
+class Device(Place):
     """An NPU of this machine.
 
     Creating the object costs nothing and touches no device. :meth:`set_current` makes the device's primary context the
@@ -184,8 +185,7 @@ class Device:
         with suppress(AclError):  # unless it is lost
             primary = _lifecycle.primary_context(self._id)
             if primary is not None:
-                with context.switched(primary):
-                    _waiting.wait_for_context()
+                context.Context._lend(primary, HOST)._call(_waiting.wait_for_context)
 
     def attribute(self, attribute: DevAttr) -> int:
         """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.
@@ -301,13 +301,11 @@ class Device:
         (True, False)
         >>> Device(0).disable_access(Device(1))
         """
-        with self:
-            call("aclrtDeviceEnablePeerAccess", id_of(peer), 0)
+        self._call(call, "aclrtDeviceEnablePeerAccess", id_of(peer), 0)
 
     def disable_access(self, peer: Device) -> None:
         """Undo :meth:`enable_access` (``aclrtDeviceDisablePeerAccess``); makes this device current for the call."""
-        with self:
-            call("aclrtDeviceDisablePeerAccess", id_of(peer))
+        self._call(call, "aclrtDeviceDisablePeerAccess", id_of(peer))
 
     def has_access(self, peer: Device) -> bool:
         """Whether :meth:`enable_access` is in force (``aclrtDevicePeerAccessStatus``); needs no context."""
@@ -320,8 +318,7 @@ class Device:
     def memory_info(self) -> MemoryInfo:
         """Free and total memory in bytes (``aclrtGetMemInfo``); makes the device current for the call."""
         free, total = ffi.new("size_t *"), ffi.new("size_t *")
-        with self:
-            call("aclrtGetMemInfo", lib.ACL_HBM_MEM, free, total)
+        self._call(call, "aclrtGetMemInfo", lib.ACL_HBM_MEM, free, total)
         return MemoryInfo(int(free[0]), int(total[0]))
 
     def memory_usage(self) -> list[MemoryUsage]:
@@ -333,8 +330,7 @@ class Device:
         """
         room = 128  # components; the runtime knows fewer
         infos, count = ffi.new("aclrtMemUsageInfo[]", room), ffi.new("size_t *")
-        with self:
-            call("aclrtGetMemUsageInfo", self._id, infos, room, count)
+        self._call(call, "aclrtGetMemUsageInfo", self._id, infos, room, count)
         return [
             MemoryUsage(ffi.string(info.name).decode(), int(info.curMemSize), int(info.memPeakSize))
             for info in infos[0 : count[0]]
@@ -345,8 +341,7 @@ class Device:
         """The default stream of the device's primary context, borrowed."""
         from ascend_rt.stream import Stream
 
-        with self:
-            return Stream.default()
+        return self._call(Stream.default)
 
     def synchronize(self, timeout: float | None = None) -> None:
         """Wait until all streams are done: of the thread's context, if it is on this device, else of the primary one.
@@ -376,31 +371,31 @@ class Device:
         [1]
         """
         limit = _timeout.milliseconds(timeout)
-        with nullcontext() if self._is_current else self:
-            name, message = _waiting.limited("aclrtSynchronizeDevice", limit), None
-            code = lib.ascend_rt_synchronize_device(limit)
-            if code == _waiting.WOULD_WAIT:
-                code, message = _waiting.wait(name, limit)
-            if code or _failures.untold_of_context:
-                error = _in_flight.failure_of_all(code, name, message, self._id, context.current_handle())
-                if error is not None:
-                    raise error
+        if self._is_current:
+            self._synchronize(limit)
+        else:
+            self._call(self._synchronize, limit)
         _in_flight.drop_done()
         _lifecycle.close_deferred()
+
+    def _synchronize(self, limit: int) -> None:
+        """Wait for the streams of the calling thread's context."""
+        name, message = _waiting.limited("aclrtSynchronizeDevice", limit), None
+        code = lib.ascend_rt_synchronize_device(limit)
+        if code == _waiting.WOULD_WAIT:
+            code, message = _waiting.wait(name, limit)
+        if code or _failures.untold_of_context:
+            error = _in_flight.failure_of_all(code, name, message, self._id, context.current_handle())
+            if error is not None:
+                raise error
 
     @property
     def _is_current(self) -> bool:
         return context.current_handle_or_none() is not None and context.current_device_id() == self._id
 
-    def __enter__(self) -> Device:
-        _lifecycle.initialize()
-        context.enter(self.set_current)
-        return self
+    _switch = set_current
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        context.leave()
+    def _left(self) -> None:
         _lifecycle.reset_surplus(self._id)
 
     def __eq__(self, other: object) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from operator import index
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, failure, ffi, lib, supports, usable
-from ascend_rt._handles import StreamHandle, disruptions, install_short_paths, release
-from ascend_rt._in_flight import InFlight, aborting, when_over
+from ascend_rt._handles import StreamHandle, disruptions, install_short_paths, release, while_aborting
+from ascend_rt._in_flight import InFlight, when_over
 from ascend_rt._lifecycle import HOST, Home, era_of_context
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
-from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
+from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
 from ascend_rt.event import Event
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_READY
 
+_STREAM = ffi.typeof("aclrtStream *")
 _LOWEST_PRIORITY = 7
 
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
@@ -96,18 +97,15 @@ class Stream(Resource, StreamHandle):
             if not isinstance(options, StreamOptions) or (priority, flags) != (0, 0):
                 raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
             priority, flags = options.priority, options.flags
-        _lifecycle.initialize()
+        self._begin()
         _lifecycle.close_deferred()
-        context = current_handle()
-        out = ffi.new("aclrtStream *")
+        context, created_in, out = current_handle(), home(), ffi.new(_STREAM)
         priority = min(max(index(priority), 0), _LOWEST_PRIORITY)
-        call("aclrtCreateStreamWithConfig", out, priority, index(flags))
-        InFlight.forget(out[0])  # what is known of an older stream that had this handle
-        allocator.forget_stream(address(out[0]))
-        created_in = home()
         where = Home(era_of_context(context, created_in.era.device_id), created_in.owner)
-        self._prepare(out[0], context, where)
-        self._own(out[0], where)
+        self._prepare(InFlight(ffi.NULL, where.era, context), context)  # what may be discarded needs it
+        self._make(where, out, "aclrtCreateStreamWithConfig", out, priority, index(flags))
+        self._in_flight.begin(out[0])
+        allocator.forget_stream(self._in_flight.stream)  # an older stream that had this handle
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -125,7 +123,7 @@ class Stream(Resource, StreamHandle):
             handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
         borrowed = ffi.cast("aclrtStream", handle)
         where = HOST if context is None else Home(era_of_context(context, current_device_id()))
-        stream._prepare(borrowed, context, where)
+        stream._prepare(InFlight.of(borrowed, where.era, context), context)
         stream._borrow(borrowed, where)
         return stream
 
@@ -192,18 +190,17 @@ class Stream(Resource, StreamHandle):
         ...     Stream.current() == stream
         True
         """
-        handle = self.context._handle  # a closed stream says so
-        with switched(handle):
+        with self.context:  # a closed stream says so
             token = _current.set(self)
             try:
                 yield self
             finally:
                 _current.reset(token)
 
-    def _prepare(self, handle: Any, context: Any | None, where: Home) -> None:
+    def _prepare(self, in_flight: InFlight, context: Any | None) -> None:
         self._context = context
         self._foreign = None
-        self._in_flight = InFlight.of(handle, where.era, context)
+        self._in_flight = in_flight
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -443,8 +440,7 @@ class Stream(Resource, StreamHandle):
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
         launched = callback.launched(self._handle)
         ended = self._in_flight.end_batch()
-        with aborting():
-            call("aclrtStreamAbort", self._handle)
+        while_aborting(call, "aclrtStreamAbort", self._handle)
         release(ended)
         callback.drop(launched)
 
@@ -514,37 +510,35 @@ class Stream(Resource, StreamHandle):
         """
         if callback.is_inside() and self._is_open and self._owned:
             raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
-        handle, failed, may_be_gone = self._take_handle(), None, False
-        if handle is None:
-            failed, self._in_flight.untold = self._in_flight.untold, None
-            if failed is not None:
-                raise failed
-            return
-        try:
-            if not usable():
-                return
-            if not self._owned:
-                self._let_tasks_go_on()
-                return
-            ended, launched = self._in_flight.end_batch(), callback.launched(handle)
-            failed = None if force else self._finish(handle)
-            may_be_gone = self._in_flight.is_ending = self._in_flight.life.is_destroyed = True
-            try:
-                self._destroy(handle, force)
-            finally:
-                self._in_flight.is_ending = False
-        except BaseException as error:
-            # A signal handler may raise in place of the code of the destruction. Then a new stream may have the handle.
-            if may_be_gone and not isinstance(error, AclError):
-                self._in_flight.untold = failed
-            else:
-                self._in_flight.life.is_destroyed = False
-                self._in_flight.keep_failure(failed)
-                self._open(handle)
-            raise
-        when_over(self._in_flight.device, partial(_let_go, self._in_flight, ended, launched))
+        self._closing(self._end, force)
+        failed, self._in_flight.untold = self._in_flight.untold, None
         if failed is not None:
             raise failed
+
+    def _end(self, handle: Any, force: bool) -> None:
+        """Close the stream, which counts as closed already; a task's failure is left to be told."""
+        if not usable():
+            return
+        if not self._owned:
+            self._let_tasks_go_on()
+            return
+        in_flight, failed = self._in_flight, None
+        try:
+            ended, launched = in_flight.end_batch(), callback.launched(handle)
+            failed = None if force else self._finish(handle)
+            in_flight.is_ending = in_flight.life.is_destroyed = True
+            self._destroy(handle, force)
+        except BaseException:
+            if self._is_closing:
+                in_flight.life.is_destroyed = False
+                in_flight.keep_failure(failed)
+            else:  # it is gone
+                in_flight.untold = failed
+            raise
+        finally:
+            in_flight.is_ending = False
+        in_flight.untold = failed
+        when_over(in_flight.device, partial(_let_go, in_flight, ended, launched))
 
     def _finish(self, handle: Any) -> AclError | None:
         """Wait for the work; return what a task has failed with.
@@ -564,8 +558,7 @@ class Stream(Resource, StreamHandle):
         """Call a function; if that needs the stream's context, which the thread does not have, make it current."""
         code = function(*arguments)
         if abs(code) in _ANOTHER_CONTEXT:
-            with switched(self._context):
-                code = function(*arguments)
+            code = Context._lend(self._context, HOST)._call(function, *arguments)
         return code
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
@@ -574,8 +567,8 @@ class Stream(Resource, StreamHandle):
         allocator.forget_stream(address(handle), self._home.era)
         lib.ascend_rt_await_left(handle)
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
-        with aborting() if force else nullcontext():
-            code = self._in_its_context(getattr(lib, name), handle)
+        destroy = partial(self._in_its_context, self._give_back, getattr(lib, name))
+        code = while_aborting(destroy) if force else destroy()
         if code != lib.ACL_ERROR_RT_INVALID_HANDLE:  # its device was reset
             check(code, name)
 
@@ -603,7 +596,7 @@ class Stream(Resource, StreamHandle):
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
         try:
-            if self._is_open and (callback.is_inside() or self._is_busy()):
+            if self._is_open and (self._lacks_context() or callback.is_inside() or self._is_busy()):
                 return False
             self.close()
         except AclError as error:
