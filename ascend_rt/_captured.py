@@ -31,22 +31,21 @@ class Captured:
     def __init__(self) -> None:
         self.kept: list[object] = []  # what the tasks use: it lives as long as the graph, and as its executions
         self.failures: list[CaptureFailure] = []
+        self.graph = 0  # its handle, once the capture has begun
+
+    def begin(self, graph: int) -> None:
+        """Watch the capture, which the facade has begun."""
+        self.graph = graph
+        _active[graph] = self
+        _driver.on_failure = _note_failure  # for ever: another thread may begin a capture while this one ends
+
+    def end(self) -> None:
+        """Watch it no longer."""
+        _active.pop(self.graph, None)
 
 
 _active: dict[int, Captured] = {}  # captures that the facade has begun, by the handle of the graph
 kept: dict[int, list[object]] = {}  # what other graphs use, by their handles
-
-
-def begin(graph: int) -> Captured:
-    """Watch a capture that the facade has begun."""
-    captured = _active[graph] = Captured()
-    _driver.on_failure = _note_failure  # for ever: another thread may begin a capture while this one ends
-    return captured
-
-
-def end(graph: int) -> None:
-    """Watch it no longer."""
-    _active.pop(graph, None)
 
 
 def kept_with(stream: Any) -> list[object] | None:

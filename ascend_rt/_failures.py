@@ -176,6 +176,11 @@ def of_context(context: Any | None) -> FailureLog:
     return _of_context.get(number) or _of_context.setdefault(number, FailureLog())
 
 
+def begin_context(context: Any, log: FailureLog) -> None:
+    """Note the log of a new context, in the place of that of an older one which had its handle."""
+    _of_context[address(context)] = log
+
+
 def forget_context(context: Any) -> None:
     """Forget the log of a context that is gone, before a new one has its handle."""
     _of_context.pop(address(context), None)

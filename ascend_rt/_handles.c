@@ -1,397 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ascend_rt._handles: the base types of objects with a handle, and what is in flight. */
-#include "_handles.h"
+#include "_handle_life.h"
+#include "_host_functions.h"
 
+/* After Python.h. */
 #include <sched.h>
 #include <structmember.h>
 
-#include "_host_functions.h"
-
 PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
     *kernel_type, *in_flight_type, *batch_type;
-static PyTypeObject *work_type, *failure_log_type, *era_type;
+static PyTypeObject *work_type, *failure_log_type;
 
 const ascend_rt_abort_count *aborts;
 
-PyObject *host;
-static PyObject *cast;          /* ascend_rt.ffi.cast */
-static PyObject *number_type;   /* uintptr_t */
-static PyObject *pointer_type;  /* void * */
-static PyObject *closed_error;  /* ascend_rt.errors.ClosedError */
-static PyObject *used;          /* a set: what is in flight and keeps anything */
-static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
+static PyObject *resets; /* a set: of devices and contexts that go on */
+static PyObject *used;   /* a set: what is in flight and keeps anything */
+
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
-static MUTEX(on_open_mutex);
-static MUTEX(eras_mutex); /* guards lists of objects, and the states of all objects against the ends of eras */
 
 PyObject *attribute_of(const char *module, const char *name) {
     PyObject *home = PyImport_ImportModule(module);
     PyObject *found = home != NULL ? PyObject_GetAttrString(home, name) : NULL;
     Py_XDECREF(home);
     return found;
-}
-
-/* Eras. */
-
-/* With the mutex. The object belongs to its era until it is closed: then also after the end, which may be taken back.
- */
-static void enter_era(handle *self, era *of) {
-    if (self->link == NULL) {
-        self->next = of->first;
-        self->link = &of->first;
-        of->first = self;
-        if (self->next != NULL) {
-            self->next->link = &self->next;
-        }
-    }
-}
-
-static void leave_era(handle *self) {
-    if (self->link != NULL) {
-        *self->link = self->next;
-        if (self->next != NULL) {
-            self->next->link = self->link;
-        }
-        self->link = NULL;
-    }
-}
-
-static void leave(handle *self) {
-    LOCK(eras_mutex);
-    leave_era(self);
-    UNLOCK(eras_mutex);
-}
-
-/* With the mutex. */
-static void set_open(handle *self, const era *of) {
-    const bool is_known = LOAD(self->view) == NULL;
-    STORE(self->is_known, is_known && !of->is_over);
-    STORE(self->state, of->is_over ? ENDED : OPEN);
-}
-
-/* Ends all objects of an era, or takes that back: one compare in each method is enough to know. */
-static PyObject *set_over(era *self, bool is_over) {
-    const enum state before = is_over ? OPEN : ENDED;
-    atomic_store(&parts->has_ended, true);
-    LOCK(eras_mutex);
-    STORE(self->is_over, is_over);
-    for (handle *each = self->first; each != NULL; each = each->next) {
-        if (each->state == before) {
-            set_open(each, self);
-        }
-    }
-    UNLOCK(eras_mutex);
-    Py_RETURN_NONE;
-}
-
-static PyObject *era_end(PyObject *self, PyObject *unused) {
-    (void)unused;
-    return set_over((era *)self, true);
-}
-
-static PyObject *era_resume(PyObject *self, PyObject *unused) {
-    (void)unused;
-    return set_over((era *)self, false);
-}
-
-/* Returns true if the object can be a home: a tuple whose first element is an era. */
-static bool is_home(PyObject *object) {
-    return PyTuple_Check(object) && PyTuple_Size(object) > 0 &&
-           PyObject_TypeCheck(PyTuple_GetItem(object, 0), era_type);
-}
-
-/* Handles. */
-
-/* From pointer to view and back by C alone: in Python another thread might close the object meanwhile, and both would
- * have the handle; and the exception of a signal handler might come. */
-
-static PyObject *view_of(void *pointer) {
-    PyObject *number = PyLong_FromVoidPtr(pointer);
-    PyObject *view = number != NULL ? PyObject_CallFunctionObjArgs(cast, pointer_type, number, NULL) : NULL;
-    Py_XDECREF(number);
-    return view;
-}
-
-bool handle_find_pointer(handle *self) {
-    PyObject *view = get_field(self, &self->view);
-    PyObject *address = view != NULL ? PyObject_CallFunctionObjArgs(cast, number_type, view, NULL) : NULL;
-    PyObject *number = address != NULL ? PyNumber_Long(address) : NULL;
-    BEGIN_LOCKED(self);
-    LOCK(eras_mutex);
-    if (number != NULL && self->state == OPEN && self->view == view && !self->is_known) {
-        self->pointer = PyLong_AsVoidPtr(number);
-        STORE(self->is_known, true);
-    }
-    UNLOCK(eras_mutex);
-    END_LOCKED();
-    Py_XDECREF(number);
-    Py_XDECREF(address);
-    Py_XDECREF(view);
-    PyErr_Clear(); /* the method in Python will raise it again */
-    return LOAD(self->is_known);
-}
-
-/* Returns true if the object has a handle: it is open, or in the other state given. */
-static inline bool has_handle(const handle *self, enum state other) {
-    const enum state state = LOAD(self->state);
-    return state == OPEN || state == other;
-}
-
-/* A new reference to the view of an object that has a handle; NULL if it has none, or with an exception. */
-static PyObject *find_view(handle *self, enum state other) {
-    PyObject *view = NULL;
-    bool is_there = false;
-    BEGIN_LOCKED(self);
-    is_there = has_handle(self, other);
-    view = is_there ? Py_XNewRef(self->view) : NULL;
-    END_LOCKED();
-    if (is_there && view == NULL && (view = view_of(self->pointer)) != NULL) {
-        BEGIN_LOCKED(self);
-        if (has_handle(self, other) && self->view == NULL) {
-            STORE(self->view, Py_NewRef(view));
-        }
-        END_LOCKED();
-    }
-    return view;
-}
-
-/* Raises what is wrong with an object that is not open. */
-static PyObject *refuse(PyObject *object) {
-    const enum state state = LOAD(((handle *)object)->state);
-    if (state == ENDED) {
-        return PyObject_CallMethod(object, "_refuse_ended", NULL);
-    }
-    PyObject *what = PyObject_GetAttrString(object, "_what");
-    if (what != NULL && state != NEW) {
-        PyErr_Format(closed_error, "this %U is closed", what);
-    } else if (what != NULL) {
-        PyErr_Format(PyExc_AttributeError, "this %U has no handle yet", what);
-    }
-    Py_XDECREF(what);
-    return NULL;
-}
-
-static PyObject *handle_get(PyObject *object, void *unused) {
-    (void)unused;
-    PyObject *view = find_view((handle *)object, OPEN);
-    return view != NULL || PyErr_Occurred() != NULL ? view : refuse(object);
-}
-
-static PyObject *handle_is_closed(PyObject *self, void *unused) {
-    (void)unused;
-    return PyBool_FromLong(LOAD(((handle *)self)->state) == CLOSED);
-}
-
-static PyObject *handle_is_open(PyObject *self, void *unused) {
-    (void)unused;
-    return PyBool_FromLong(LOAD(((handle *)self)->state) == OPEN);
-}
-
-static PyObject *handle_is_ended(PyObject *self, void *unused) {
-    (void)unused;
-    return PyBool_FromLong(LOAD(((handle *)self)->state) == ENDED);
-}
-
-/* The view is a new reference, which it takes, or NULL: then the pointer is known. If the era has ended meanwhile, so
- * has the object. */
-static void open_with(handle *self, void *pointer, PyObject *view) {
-    era *const of = era_of(self->home);
-    PyObject *before;
-    BEGIN_LOCKED(self);
-    before = exchange(&self->view, view);
-    if (view == NULL) {
-        self->pointer = pointer;
-    }
-    LOCK(eras_mutex);
-    enter_era(self, of);
-    set_open(self, of);
-    UNLOCK(eras_mutex);
-    END_LOCKED();
-    Py_XDECREF(before);
-}
-
-/* With the mutex. */
-static void set_closed(handle *self) {
-    STORE(self->state, CLOSED);
-    STORE(self->is_known, false);
-    leave_era(self);
-}
-
-/* Views of memory. A view is in a list of its buffer until either is closed or discarded. No Python code may run
- * while a list is used: views in it may be in their deallocation. */
-
-/* With the mutex. */
-static void enter_views(buffer *view, buffer *of) {
-    of->handle.has_views = true;
-    view->next_view = of->first_view;
-    view->view_link = &of->first_view;
-    of->first_view = view;
-    if (view->next_view != NULL) {
-        view->next_view->view_link = &view->next_view;
-    }
-}
-
-/* With the mutex. */
-static void leave_views(buffer *view) {
-    if (view->view_link != NULL) {
-        *view->view_link = view->next_view;
-        if (view->next_view != NULL) {
-            view->next_view->view_link = view->view_link;
-        }
-        view->view_link = NULL;
-    }
-}
-
-/* With the mutex. Views of views, however deep, come before the next view. */
-static void close_views(buffer *self) {
-    while (self->first_view != NULL) {
-        buffer *const view = self->first_view;
-        leave_views(view);
-        set_closed(&view->handle);
-        for (buffer *inner = view->first_view; inner != NULL; inner = view->first_view) {
-            leave_views(inner);
-            enter_views(inner, self);
-        }
-    }
-}
-
-PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
-    PyObject *object = PyType_GenericAlloc(plain_buffer, 0);
-    if (object == NULL) {
-        return NULL;
-    }
-    buffer *const view = (buffer *)object;
-    handle *const of = &view->handle;
-    view->nbytes = nbytes;
-    view->parent = Py_NewRef((PyObject *)self);
-    of->home = get_field(self, &self->handle.home);
-    of->pointer = (char *)self->handle.pointer + offset;
-    LOCK(eras_mutex);
-    const bool is_closed = self->handle.state == CLOSED; /* by another thread, just now */
-    if (is_closed) {
-        set_closed(of);
-    } else {
-        enter_era(of, era_of(of->home));
-        set_open(of, era_of(of->home));
-        enter_views(view, self);
-    }
-    UNLOCK(eras_mutex);
-    return object;
-}
-
-/* Closes an object that has a handle; whether it had one, and nothing was faster. */
-static bool shut(handle *self, enum state other) {
-    PyObject *view = NULL;
-    bool is_first = false;
-    BEGIN_LOCKED(self);
-    LOCK(eras_mutex);
-    is_first = has_handle(self, other);
-    if (is_first) {
-        set_closed(self);
-        if (self->has_views) {
-            close_views((buffer *)self);
-        }
-    }
-    UNLOCK(eras_mutex);
-    if (is_first) {
-        view = exchange(&self->view, NULL);
-    }
-    END_LOCKED();
-    Py_XDECREF(view);
-    return is_first;
-}
-
-bool handle_shut(handle *self) { return shut(self, OPEN); }
-
-void handle_reopen(handle *self) { open_with(self, self->pointer, NULL); }
-
-static PyObject *handle_open(PyObject *object, PyObject *view) {
-    if (LOAD(((handle *)object)->state) == NEW) {
-        return refuse(object);
-    }
-    open_with((handle *)object, NULL, Py_NewRef(view));
-    Py_RETURN_NONE;
-}
-
-static PyObject *handle_take(PyObject *object, PyObject *unused) {
-    (void)unused;
-    handle *self = (handle *)object;
-    PyObject *view = find_view(self, ENDED);
-    if (view == NULL && PyErr_Occurred() == NULL && LOAD(self->state) == NEW) {
-        return refuse(object);
-    }
-    if (view != NULL ? !shut(self, ENDED) : PyErr_Occurred() == NULL) { /* it is closed already */
-        set(&view, Py_NewRef(Py_None));
-    }
-    return view;
-}
-
-bool is_open_told(void) { return LOAD(on_open) != NULL; }
-
-static bool tell_of_open(PyObject *self) {
-    if (!is_open_told()) {
-        return true;
-    }
-    LOCK(on_open_mutex);
-    PyObject *hook = on_open != NULL ? Py_NewRef(on_open) : NULL;
-    UNLOCK(on_open_mutex);
-    PyObject *told = hook != NULL ? PyObject_CallFunctionObjArgs(hook, self, NULL) : Py_NewRef(Py_None);
-    Py_XDECREF(told);
-    Py_XDECREF(hook);
-    return told != NULL;
-}
-
-/* Takes the home. */
-static void move_in(handle *self, PyObject *home) {
-    if (LOAD(self->home) != NULL) { /* of an object that is made anew */
-        leave(self);
-    }
-    set_field(self, &self->home, home);
-}
-
-/* The arguments are a handle, and a home if it is not the host. */
-static bool take(handle *self, PyObject *const *args, Py_ssize_t count) {
-    PyObject *const home = count == 2 ? args[1] : host;
-    if ((count != 1 && count != 2) || !is_home(home)) {
-        PyErr_SetString(PyExc_TypeError, "a handle and a home are taken");
-        return false;
-    }
-    move_in(self, Py_NewRef(home));
-    open_with(self, NULL, Py_NewRef(args[0]));
-    return true;
-}
-
-static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    STORE(((handle *)object)->is_owned, true);
-    return take((handle *)object, args, count) && tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
-}
-
-static PyObject *handle_borrow(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    return take((handle *)object, args, count) ? Py_NewRef(Py_None) : NULL;
-}
-
-bool handle_own(PyObject *object, void *pointer, PyObject *home) {
-    handle *self = (handle *)object;
-    STORE(self->is_owned, true);
-    move_in(self, home);
-    open_with(self, pointer, NULL);
-    return tell_of_open(object);
-}
-
-static void handle_finalize(PyObject *object) {
-    if (!has_handle((handle *)object, ENDED)) {
-        return;
-    }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (!discard((handle *)object)) {
-        PyObject *result = PyObject_CallMethod(object, "_discard", NULL);
-        if (result == NULL) {
-            PyErr_WriteUnraisable(object);
-        }
-        Py_XDECREF(result);
-    }
-    PyErr_Restore(type, value, traceback);
 }
 
 /* What the garbage collector asks of the types: each lists its fields that are references. */
@@ -469,7 +100,7 @@ static int handle_traverse(PyObject *object, visitproc visit, void *arg) {
 /* The era lives as long as the home. */
 static int handle_clear(PyObject *object) {
     handle *self = (handle *)object;
-    leave(self);
+    handle_leave_era(self);
     HANDLE_FIELDS(CLEAR_FIELD)
     return root_clear(object);
 }
@@ -488,9 +119,7 @@ static int buffer_traverse(PyObject *object, visitproc visit, void *arg) {
 /* A view leaves the list of its parent before that may go. */
 static int buffer_clear(PyObject *object) {
     buffer *self = (buffer *)object;
-    LOCK(eras_mutex);
-    leave_views(self);
-    UNLOCK(eras_mutex);
+    handle_leave_views(self);
     Py_CLEAR(self->parent);
     return handle_clear(object);
 }
@@ -586,40 +215,32 @@ static PyMemberDef work_members[] = {
     {0},
 };
 
-static PyGetSetDef handle_properties[] = {
-    {"_handle", handle_get, NULL, NULL, NULL},
-    {"_is_closed", handle_is_closed, NULL, NULL, NULL},
-    {"_is_ended", handle_is_ended, NULL, NULL, NULL},
-    {"_is_open", handle_is_open, NULL, NULL, NULL},
-    {0},
-};
-
 static PyGetSetDef stream_properties[] = {
     {"_in_flight", stream_get_in_flight, stream_set_in_flight, NULL, NULL},
     {0},
 };
 
-static PyMethodDef handle_methods[] = {
-    {"_own", (PyCFunction)(void (*)(void))handle_take_over, METH_FASTCALL, "Take a handle that is to be destroyed."},
-    {"_borrow", (PyCFunction)(void (*)(void))handle_borrow, METH_FASTCALL, "Take a handle that is not."},
-    {"_open", handle_open, METH_O, "Take a handle; also after it was taken away, if it could not be destroyed."},
-    {"_take_handle", handle_take, METH_NOARGS,
-     "Empty the object and return what was in it; None if it is closed already."},
-    {0},
-};
-
-static PyObject *event_begin(PyObject *self, PyObject *recorder) {
-    event_begin_record((event *)self, recorder);
-    Py_RETURN_NONE;
-}
-
-static PyObject *event_end(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "_end_record() takes what is in flight and a batch");
+/* A record by a function of Python's: the recorder, the batch or None that its completion releases, the function and
+ * its arguments. One step, so that the event is never left with a record that goes on. */
+static PyObject *event_record_by(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    enum { RECORDER, BATCH, FUNCTION_TO_CALL, FIXED };
+    if (count < FIXED || !PyObject_TypeCheck(args[RECORDER], in_flight_type)) {
+        PyErr_SetString(PyExc_TypeError, "_record() takes what is in flight, a batch, a function and its arguments");
         return NULL;
     }
-    event_end_record((event *)self, args[0], args[1] != Py_None ? args[1] : NULL);
-    Py_RETURN_NONE;
+    event *const self = (event *)object;
+    in_flight *const recorder = (in_flight *)args[RECORDER];
+    event_begin_record(self, args[RECORDER]);
+    PyObject *code = call_with(args[FUNCTION_TO_CALL], NULL, args + FIXED, count - FIXED);
+    const bool is_recorded = code != NULL && PyLong_AsLong(code) == ACL_SUCCESS;
+    /* Unless another thread has begun a capture meanwhile: then the record may be one of the graph. */
+    const bool releases =
+        is_recorded && !is_none(args[BATCH]) && parts->captured_graph((void *)(uintptr_t)recorder->stream) == 0;
+    event_end_record(self, args[RECORDER], releases ? args[BATCH] : NULL);
+    if (is_recorded) {
+        set_field(self, &self->work, get_field(recorder, &recorder->work));
+    }
+    return code;
 }
 
 static PyObject *event_newest_record(PyObject *self, PyObject *unused) {
@@ -632,23 +253,6 @@ static PyObject *event_is_newest(PyObject *self, PyObject *number) {
     const unsigned long long asked = PyLong_AsUnsignedLongLong(number);
     return PyErr_Occurred() == NULL ? PyBool_FromLong(is_newest((event *)self, asked)) : NULL;
 }
-
-static PyObject *buffer_get_view(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    handle *const self = (handle *)object;
-    const uint64_t offset = count == 2 ? PyLong_AsUnsignedLongLong(args[0]) : 0;
-    const uint64_t nbytes = count == 2 ? PyLong_AsUnsignedLongLong(args[1]) : 0;
-    if (count != 2 || PyErr_Occurred() != NULL) {
-        PyErr_SetString(PyExc_TypeError, "_view() takes an offset and a size");
-        return NULL;
-    }
-    return has_pointer(self) ? buffer_view((buffer *)self, offset, nbytes) : refuse(object);
-}
-
-static PyMethodDef buffer_methods[] = {
-    {"_view", (PyCFunction)(void (*)(void))buffer_get_view, METH_FASTCALL,
-     "Return a view of a part, which is closed with this."},
-    {0},
-};
 
 void await_answer(event *self) {
     while (LOAD(self->asked) > 0) {
@@ -670,9 +274,8 @@ static PyMethodDef event_methods[] = {
      "Return what the completion of the newest record releases, and its number; None if it releases nothing."},
     {"_is_newest", event_is_newest, METH_O,
      "Return whether what was asked since was about the record of that number, as far as anybody can know."},
-    {"_begin_record", event_begin, METH_O, "Note that a record on the stream of an InFlight begins."},
-    {"_end_record", (PyCFunction)(void (*)(void))event_end, METH_FASTCALL,
-     "Note that it has ended, and the batch, or None, that its completion releases."},
+    {"_record", (PyCFunction)(void (*)(void))event_record_by, METH_FASTCALL,
+     "Call the function that records the event on the stream of an InFlight; return the code."},
     {0},
 };
 
@@ -1010,14 +613,11 @@ static PyType_Spec failure_log_spec = {"ascend_rt._handles.FailureLog", sizeof(f
 
 static PyMemberDef era_members[] = {{"is_over", T_BOOL, offsetof(era, is_over), READONLY, NULL}, {0}};
 
-static PyMethodDef era_methods[] = {
-    {"end", era_end, METH_NOARGS, "End the objects that live in the era: none of them reaches the library any more."},
-    {"resume", era_resume, METH_NOARGS, "Take that back: those that were not closed meanwhile are open again."},
-    {0},
-};
+static PyGetSetDef era_properties[] = {{"has_objects", era_has_objects, NULL, NULL, NULL}, {0}};
 
 static PyType_Slot era_slots[] = {
     SLOT(tp_members, era_members),
+    SLOT(tp_getset, era_properties),
     SLOT(tp_methods, era_methods),
     SLOT(tp_doc, "The time in which objects live on a device."),
     {0},
@@ -1051,43 +651,41 @@ static bool add_types(PyObject *module) {
            (era_type = add_type(module, "Era", &era_spec, NULL)) != NULL;
 }
 
-static bool find_parts(void) {
+static ascend_rt_shared *find_parts(void) {
     PyObject *find = attribute_of("ascend_rt._driver", "shared_parts");
     PyObject *address = find != NULL ? PyObject_CallNoArgs(find) : NULL;
-    parts = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+    ascend_rt_shared *const found = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
     Py_XDECREF(find);
-    aborts = parts != NULL ? parts->aborts : NULL;
-    return parts != NULL;
-}
-
-static bool find_cast(void) {
-    PyObject *ffi = attribute_of("ascend_rt._driver", "ffi");
-    const bool is_found = ffi != NULL && (cast = PyObject_GetAttrString(ffi, "cast")) != NULL &&
-                          (number_type = PyObject_CallMethod(ffi, "typeof", "s", "uintptr_t")) != NULL &&
-                          (pointer_type = PyObject_CallMethod(ffi, "typeof", "s", "void *")) != NULL;
-    Py_XDECREF(ffi);
-    return is_found;
+    aborts = found != NULL ? found->aborts : NULL;
+    return found;
 }
 
 static bool add_all(PyObject *module) {
-    return find_parts() && find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
-           (used = PySet_New(NULL)) != NULL && PyModule_AddObjectRef(module, "used", used) == 0 && add_types(module) &&
-           host_functions_add(module, parts) && short_paths_add(module, parts);
+    return (parts = find_parts()) != NULL && (used = PySet_New(NULL)) != NULL &&
+           PyModule_AddObjectRef(module, "used", used) == 0 && (resets = PySet_New(NULL)) != NULL &&
+           PyModule_AddObjectRef(module, "resets", resets) == 0 && add_types(module) &&
+           handle_life_add(module, parts) && host_functions_add(module, parts) && short_paths_add(module, parts);
 }
 
-static PyObject *set_on_open(PyObject *module, PyObject *hook) {
+static PyObject *while_resetting(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
-    LOCK(on_open_mutex);
-    PyObject *before = exchange(&on_open, hook != Py_None ? Py_NewRef(hook) : NULL);
-    UNLOCK(on_open_mutex);
-    return before != NULL ? before : Py_NewRef(Py_None);
+    if (count < 2) {
+        PyErr_SetString(PyExc_TypeError, "a reset, a function and its arguments are taken");
+        return NULL;
+    }
+    PyObject *result = PySet_Add(resets, args[0]) == 0 ? call_with(args[1], NULL, args + 2, count - 2) : NULL;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PySet_Discard(resets, args[0]);
+    PyErr_Restore(type, value, traceback);
+    return result;
 }
 
 PyMODINIT_FUNC PyInit__handles(void) {
     static PyMethodDef functions[] = {
-        {"set_on_open", set_on_open, METH_O,
-         "Set the function that is called with each object that owns a handle from now on; return the one before."},
+        {"while_resetting", (PyCFunction)(void (*)(void))while_resetting, METH_FASTCALL,
+         "Call a function that resets a device; the first argument is in the set of resets meanwhile."},
         {0},
     };
     static PyModuleDef definition = {

@@ -6,8 +6,9 @@
 #include "_eras.h"
 #include "_free_threading.h"
 
-/* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. */
-enum state { NEW, OPEN, ENDED, CLOSED };
+/* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. CLOSING: a
+ * thread gives the handle back, and for all others the object is closed. */
+enum state { NEW, OPEN, ENDED, CLOSING, CLOSED };
 
 typedef struct handle {
     PyObject ob_base;
@@ -138,6 +139,8 @@ bool handle_shut(handle *self);
 /* Opens it again, because its handle, which was known, could not be destroyed. */
 void handle_reopen(handle *self);
 
+/* Whether an object has no handle, so that it can get one; otherwise with an exception. */
+bool handle_can_be_made(PyObject *self);
 /* Makes a new object own a handle; takes the home. */
 bool handle_own(PyObject *self, void *pointer, PyObject *home);
 
@@ -227,6 +230,9 @@ bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *
 /* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
 PyObject *in_flight_end_used(in_flight *self);
 static inline PyObject *in_flight_end(in_flight *self) { return LOAD(self->is_used) ? in_flight_end_used(self) : NULL; }
+
+/* Calls a function with an object, unless that is NULL, and the arguments behind. */
+PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *rest, Py_ssize_t count);
 
 /* An attribute of a module. */
 PyObject *attribute_of(const char *module, const char *name);

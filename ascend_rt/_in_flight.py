@@ -22,11 +22,11 @@ so what is added late to a batch was submitted before the record too.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from ascend_rt import _captured, _failures, _handles, _log
-from ascend_rt._driver import address, call, check, ffi, is_expected, lib
+from ascend_rt._driver import address, check, is_expected, lib
 from ascend_rt._failures import ANY, FailedTask, FailureLog, Life, Work, newest
 from ascend_rt._handles import Batch, release
 from ascend_rt._in_c import in_c
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ascend_rt._lifecycle import Era
     from ascend_rt.event import Event
 
+_Result = TypeVar("_Result")
+
 _EVENT_COMPLETE = lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
 _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
@@ -48,7 +50,7 @@ _lock = new_lock()  # a finalizer may get here inside
 _of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
 _used: set[InFlight] = _handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
-_resets: set[Reset] = set()  # that go on
+_resets: set[Reset] = _handles.resets  # that go on
 
 
 @in_c
@@ -86,6 +88,12 @@ class InFlight(_handles.InFlight):
     def forget(handle: Any) -> None:
         """Forget what is known of a stream that is gone, before a new one with its handle is used."""
         _of_stream.pop(address(handle), None)
+
+    def begin(self, handle: Any) -> None:
+        """Note the handle of a new stream, and forget what is known of an older one that had it."""
+        self.forget(handle)
+        self.life.handle, self.stream = handle, address(handle)
+        _of_stream[self.stream] = self
 
     def keep(self, *objects: object) -> None:
         """Keep objects alive until the tasks that were submitted to the stream so far are known to be done.
@@ -207,11 +215,14 @@ class Reset:
         self.device = device
         self.left: deque[Callable[[], None]] = deque()
 
-    def __enter__(self) -> None:
-        _resets.add(self)
+    def run(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Call the function that ends it."""
+        try:
+            return _handles.while_resetting(self, function, *arguments)
+        finally:
+            self._do_what_was_left()
 
-    def __exit__(self, *error: object) -> None:
-        _resets.discard(self)
+    def _do_what_was_left(self) -> None:
         while self.left:
             try:
                 action = self.left.popleft()
@@ -297,23 +308,15 @@ def _drop_unfinished() -> None:
                 _unfinished.setdefault(in_flight, None)
 
 
-def allocate_memory(function: str, *arguments: Any) -> None:
-    """Call a C function that allocates memory; if there is none, release what completed tasks have used and retry."""
-    code = getattr(lib, function)(*arguments)
+def allocated(function: str, attempt: Callable[..., int], *arguments: Any) -> None:
+    """Make an attempt to allocate memory; if there is none, release what completed tasks have used and retry."""
+    code = attempt(*arguments)
     if code:
-        _check_allocation(code, function)
-        call(function, *arguments)
+        check_allocation(code, function)
+        check(attempt(*arguments), function)
 
 
-def allocate_again(code: int, function: str, nbytes: int, policy: int) -> int:
-    """Return the address of memory, after an attempt that has failed with a code."""
-    _check_allocation(code, function)
-    out = ffi.new("void **")
-    call(function, out, nbytes, policy)
-    return address(out[0])
-
-
-def _check_allocation(code: int, function: str) -> None:
+def check_allocation(code: int, function: str) -> None:
     """Raise the error of an allocation that failed, unless it may succeed now."""
     try:
         check(code, function)

@@ -49,8 +49,8 @@ from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclError, AclWarning, NotSupported
 
 if TYPE_CHECKING:
+    from ascend_rt._resource import Resource
     from ascend_rt.context import Context
-    from ascend_rt.stream import Stream
 
 # How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
 _WORK_MS = 5_000
@@ -80,13 +80,12 @@ class Era(_handles.Era):
         """Return True if no counted reference is left."""
         return max(*self.references.values(), *self.of_program.values()) <= 0
 
-    def give_back(self, owner: str, undo: str, *, every: bool) -> dict[str, int]:
-        """Count one reference of an owner as given back, or all of both owners; return how many of whom."""
-        owners = ("references", "of_program") if every else (owner,)
-        released = {name: getattr(self, name)[undo] if every else 1 for name in owners}
-        for name, number in released.items():
-            getattr(self, name)[undo] -= number
-        return released
+    def give_back(self, owner: str, undo: str, released: dict[str, int], *, every: bool) -> None:
+        """Count one reference of an owner as given back, or all of both owners; note how many of whom."""
+        for name in ("references", "of_program") if every else (owner,):
+            counts = getattr(self, name)
+            number = counts[undo] if every else 1
+            counts[undo], released[name] = counts[undo] - number, number  # for a signal handler, one step
 
     def is_gone_unseen(self) -> bool:
         """Return True if the device is no longer set: the program gave back references of ours, or we gave back its."""
@@ -111,7 +110,7 @@ HOST = Home(Era(-1))  # of objects that no reset of a device frees
 _lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
-_deferred: deque[Stream | Context] = deque()
+_deferred: deque[Resource] = _handles.deferred
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
 explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
@@ -246,25 +245,33 @@ def reset_surplus(device_id: int) -> None:
     _release(device_id, _RESET, device_id, unless_last=True)
 
 
-def count_context(device_id: int) -> Era:
-    """Count an explicit context, which keeps its device open even if it is not set; return the era of the device."""
-    era = _count(device_id, _DESTROY)
+def count_context(device_id: int, counted: list[Era]) -> None:
+    """Count an explicit context, which keeps its device open even if it is not set; note the era of the device."""
+    _count(device_id, _DESTROY, counted)
     _log.debug("aclrtCreateContext: device %d", device_id)
-    return era
 
 
-def destroy_context(device_id: int, handle: Any) -> None:
-    """Destroy an explicit context that was counted (``aclrtDestroyContext``)."""
-    _release(device_id, _DESTROY, handle)
-
-
-def _count(device_id: int, undo: str) -> Era:
+def uncount_context(era: Era) -> None:
+    """Take back what :func:`count_context` has counted, because there is no context."""
     with _lock:
-        era = era_of(device_id)
-        era.references[undo] += 1
+        era.references[_DESTROY] -= 1
+        if era.is_unused() and not era.has_objects:
+            _end(era)
+        _find_usual_home()
+
+
+def destroy_context(context: Context, handle: Any) -> None:
+    """Destroy an explicit context that was counted (``aclrtDestroyContext``)."""
+    _release(context._home.era.device_id, _DESTROY, handle, context=context)
+
+
+def _count(device_id: int, undo: str, counted: list[Era] | None = None) -> None:
+    noted: list[Era] = [] if counted is None else counted
+    with _lock:
+        era, references = era_of(device_id), era_of(device_id).references
+        references[undo], noted[:] = references[undo] + 1, (era,)  # for a signal handler, one step
         _note_primary(era, undo)
         _find_usual_home()
-    return era
 
 
 def _note_primary(era: Era, undo: str) -> None:
@@ -276,11 +283,17 @@ def _note_primary(era: Era, undo: str) -> None:
 
 
 def _release(
-    device_id: int, undo: str, argument: Any, *, unless_last: bool = False, function: str | None = None
+    device_id: int,
+    undo: str,
+    argument: Any,
+    *,
+    unless_last: bool = False,
+    function: str | None = None,
+    context: Context | None = None,
 ) -> None:
-    with _in_flight.Reset(device_id):
-        function = function or undo
-        check(_release_now(device_id, "references", undo, function, argument, unless_last), function)
+    function = function or undo
+    arguments = device_id, "references", undo, function, argument, unless_last, context
+    check(_in_flight.Reset(device_id).run(_release_now, *arguments), function)
 
 
 def count_for_program(device_id: int, undo: str) -> None:
@@ -293,33 +306,46 @@ def count_for_program(device_id: int, undo: str) -> None:
 
 def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
     """Give back a reference that the program has taken by pyACL; return the code, and leave the text of a failure."""
-    with _in_flight.Reset(device_id):
-        try:
-            return _release_now(device_id, "of_program", undo, function or undo, argument)
-        except NotSupported as error:
-            return error.code
-
-
-def _release_now(device_id: int, owner: str, undo: str, function: str, argument: Any, unless_last: bool = False) -> int:
-    with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
-        home = homes.get(device_id)
-        era = Era(device_id) if home is None else home.era
-        if unless_last and era.references[undo] < 2:
-            return 0
-        released = era.give_back(owner, undo, every=function == _RESET_ALL)
-        is_last = era.is_unused()
-        # Before the call: none of the objects may be used while the context or the device goes.
-        ended = _end_contexts(_contexts_without(era, undo, argument))
-        for context, of_streams in ended.items():
-            of_streams.has_lost_context = undo == _DESTROY and context == address(argument)
-        if is_last and home is not None:
-            _end(era)
-        _find_usual_home()
-    lib.ascend_rt_await_left(ffi.NULL)
     try:
-        code = int(getattr(lib, function)(argument))
-    except AclError:  # the library has no such function
-        _take_back(era, undo, released, ended)
+        return _in_flight.Reset(device_id).run(_release_now, device_id, "of_program", undo, function or undo, argument)
+    except NotSupported as error:
+        return error.code
+
+
+def _release_now(
+    device_id: int,
+    owner: str,
+    undo: str,
+    function: str,
+    argument: Any,
+    unless_last: bool = False,
+    context: Context | None = None,
+) -> int:
+    released: dict[str, int] = {}
+    ended: dict[int, Era] = {}
+    call, is_asked = getattr(lib, function), False
+    try:
+        with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
+            home = homes.get(device_id)
+            era = Era(device_id) if home is None else home.era
+            if unless_last and era.references[undo] < 2:
+                return 0
+            era.give_back(owner, undo, released, every=function == _RESET_ALL)
+            is_last = era.is_unused()
+            # Before the call: none of the objects may be used while the context or the device goes.
+            _end_contexts(_contexts_without(era, undo, argument), ended)
+            for handle, of_streams in ended.items():
+                of_streams.has_lost_context = undo == _DESTROY and handle == address(argument)
+            if is_last and home is not None:
+                _end(era)
+            _find_usual_home()
+        lib.ascend_rt_await_left(ffi.NULL)
+        is_asked = True
+        code = int(call(argument) if context is None else context._give_back(call))
+    except BaseException as error:  # of a signal handler; or the library has no such function
+        is_made = is_asked if context is None else not context._is_closing
+        if released and (isinstance(error, AclError) or not is_made):
+            _take_back(era, undo, released, ended)
         raise
     if code:
         _take_back(era, undo, released, ended)
@@ -329,7 +355,7 @@ def _release_now(device_id: int, owner: str, undo: str, function: str, argument:
         _resume(era, ended)
     elif not is_last and era.is_gone_unseen():
         with _lock:
-            _end_contexts(_contexts_on(device_id))
+            _end_contexts(_contexts_on(device_id), {})
             _end(era)
     return 0
 
@@ -355,12 +381,12 @@ def _contexts_without(era: Era, undo: str, argument: Any) -> list[int]:
     return [] if is_set else [era.primary]
 
 
-def _end_contexts(contexts: list[int]) -> dict[int, Era]:
-    """End the eras of the streams in contexts; return those that there are."""
-    ended = {context: _contexts.pop(context) for context in contexts if context in _contexts}
-    for era in ended.values():
-        era.end()
-    return ended
+def _end_contexts(contexts: list[int], ended: dict[int, Era]) -> None:
+    """End the eras of the streams in contexts; note those that there are."""
+    for context in contexts:
+        if context in _contexts:
+            ended[context] = _contexts[context]
+            _contexts.pop(context).end()
 
 
 def _take_back(era: Era, undo: str, released: dict[str, int], ended: dict[int, Era]) -> None:
@@ -388,8 +414,8 @@ def _is_set(device_id: int) -> bool:
     return bool(active[0])
 
 
-def defer(discarded: Stream | Context) -> None:
-    """Keep an object that was discarded with work pending, or in a host function, where it cannot be destroyed."""
+def defer(discarded: Resource) -> None:
+    """Keep an object that was discarded where it cannot be destroyed: with work pending, or without a context."""
     _deferred.append(discarded)
 
 

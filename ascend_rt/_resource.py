@@ -8,8 +8,9 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from ascend_rt._driver import address, lib, usable
-from ascend_rt._handles import Handle
+from ascend_rt import _lifecycle
+from ascend_rt._driver import address, check, lib, usable
+from ascend_rt._handles import Handle, has_context
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt.errors import (
     AclError,
@@ -50,6 +51,39 @@ class Resource(Handle):
     __slots__ = ()
     _home: Home
     _what: ClassVar[str] = "resource"
+    _needs_context: ClassVar[bool] = False  # the destruction, which switches to one if the thread has another
+
+    def _begin(self) -> None:
+        """Begin to create an object whose fields are set before its handle: initialise the runtime.
+
+        If the object has a handle already, that raises WrongState, as :meth:`_create` does for all.
+        """
+        self._expect_none()
+        _lifecycle.initialize()
+
+    def _make(self, home: Home, cell: Any, function: str, *arguments: Any) -> None:
+        """Call the C function that creates what this object owns, and take it out of a cell, all in one step.
+
+        Parameters
+        ----------
+        home : Home
+            What it lives in.
+        cell : cdata or tuple
+            Its item 0 is the handle when the function has returned.
+        function : str
+            The C function.
+        *arguments
+            Of the function.
+        """
+        code = self._create(home, cell, getattr(lib, function), *arguments)
+        if code:
+            check(code, function)
+
+    def _unmake(self, function: str, *arguments: Any) -> None:
+        """Call the C function that destroys the handle, which it is given first; inside of :meth:`_destroy`."""
+        code = self._give_back(getattr(lib, function), *arguments)
+        if code:
+            check(code, function)
 
     @property
     def _is_to_destroy(self) -> bool:
@@ -94,16 +128,13 @@ class Resource(Handle):
         If that fails, the object stays open and may be closed again. What a reset of its device has ended is closed
         without a call.
         """
-        handle = self._take_handle()
-        if handle is None or not self._is_to_destroy:
-            return
-        try:
-            self._destroy(handle)
-        except AclError:
-            self._open(handle)
-            raise
+        if self._is_to_destroy:
+            self._closing(self._destroy)
+        else:
+            self._forget()
 
     def _destroy(self, handle: Any) -> None:
+        """Give the handle back; called while the object counts as closed. Whatever is raised opens it again."""
         raise NotImplementedError  # each kind of object has its own
 
     def __enter__(self) -> Self:
@@ -141,17 +172,33 @@ class Resource(Handle):
         """Give the handle back although the object was not closed; called when it is discarded while it is open."""
         if is_too_late():
             return
-        handle = self._take_handle()  # so that what is discarded later, or with this, finds it closed
+        if self._needs_context and self._lacks_context():
+            _lifecycle.defer(self)
+            return
         try:
-            if handle is not None and self._is_to_destroy:
-                self._destroy(handle)
+            if self._is_to_destroy:
+                self._closing(self._destroy)
+            else:
+                self._forget()
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
         except AclError as error:
+            self._forget()
             self._warn_of_discarded(error)
 
     def _warn_of_discarded(self, error: AclError) -> None:
         warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=3, source=self)
+
+    def _lacks_context(self) -> bool:
+        """Return True if the destruction would give a context to the calling thread, which has none, for good."""
+        return self._is_to_destroy and self._is_open and not has_context()
+
+    def _close_if_done(self) -> bool:
+        """Close an object whose closing was deferred, unless that must wait longer."""
+        if self._lacks_context():
+            return False
+        Resource._discard(self)
+        return True
 
     def _description(self) -> str:
         """Return which object it is, and its state, for the text of an open one."""

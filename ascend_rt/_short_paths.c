@@ -43,6 +43,7 @@ function functions[FUNCTIONS] = {
     [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
     [GET_DEFAULT_STREAM] = {"aclrtCtxGetCurrentDefaultStream", NULL},
     [RECENT_MESSAGE] = {"aclGetRecentErrMsg", NULL},
+    [SET_CONTEXT] = {"aclrtSetCurrentContext", NULL},
 };
 
 PyObject *fail(int code, const char *function) {
@@ -410,5 +411,5 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     return PyModule_AddObject(module, "UNKNOWN", PyLong_FromUnsignedLongLong(UNKNOWN)) == 0 && find_functions() &&
            (check = attribute_of("ascend_rt._driver", "check")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && kernels_add(module) &&
-           current_streams_add(module);
+           current_streams_add(module) && places_add(module);
 }

@@ -40,6 +40,7 @@ enum {
     GET_CONTEXT,
     GET_DEFAULT_STREAM,
     RECENT_MESSAGE,
+    SET_CONTEXT,
     FUNCTIONS,
 };
 
@@ -167,6 +168,9 @@ static inline PyObject *result_or_python(PyObject *result, const short_path *pat
                                          Py_ssize_t count, PyObject *names) {
     return result != NULL || PyErr_Occurred() != NULL ? result : call_python(path, self, args, count, names);
 }
+
+/* Adds the type Place. */
+bool places_add(PyObject *module);
 
 /* Add what the short paths need that are of these. */
 bool copies_add(PyObject *module);

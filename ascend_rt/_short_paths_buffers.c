@@ -4,8 +4,6 @@
 
 PyTypeObject *plain_buffer;
 
-static PyObject *allocate_again; /* ascend_rt._in_flight.allocate_again */
-
 enum { INIT, CLOSE, PART, PATHS };
 
 static short_path paths[PATHS];
@@ -18,20 +16,19 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
         PyErr_Clear(); /* the method in Python will raise it again */
         return call_python(&paths[INIT], object, args, count, names);
     }
+    PyObject *const home = home_of_new(IN_CONTEXT); /* first: what is allocated has an owner at once */
+    if (home == NULL) {
+        return NULL;
+    }
     void *pointer = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtMalloc, MALLOC)(&pointer, nbytes, ACL_MEM_MALLOC_HUGE_FIRST);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) { /* which may be tried again */
-        PyObject *address =
-            PyObject_CallFunction(allocate_again, "isOi", code, "aclrtMalloc", args[0], ACL_MEM_MALLOC_HUGE_FIRST);
-        pointer = address != NULL ? PyLong_AsVoidPtr(address) : NULL;
-        Py_XDECREF(address);
-    }
-    PyObject *const home = pointer != NULL ? home_of_new(IN_CONTEXT) : NULL;
-    if (home == NULL) {
-        return NULL;
+        PyObject *result = PyObject_CallMethod(object, "_allocate_again", "iOO", code, args[0], home);
+        Py_DECREF(home);
+        return result;
     }
     self->nbytes = nbytes;
     return handle_own(object, pointer, home) ? Py_NewRef(Py_None) : NULL;
@@ -74,7 +71,7 @@ static short_path paths[PATHS] = {
 
 static bool connect(PyObject *class) {
     plain_buffer = (PyTypeObject *)Py_NewRef(class);
-    return (allocate_again = attribute_of("ascend_rt._in_flight", "allocate_again")) != NULL;
+    return true;
 }
 
 const short_paths buffer_paths = {&buffer_type, paths, PATHS, connect};

@@ -10,17 +10,21 @@ static short_path paths[PATHS];
 
 /* Creates the usual kind of event. */
 static bool create(PyObject *object) {
+    PyObject *const home = home_of_new(ON_DEVICE); /* first: what is created has an owner at once */
+    if (home == NULL) {
+        return false;
+    }
     void *created = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
+        Py_DECREF(home);
         fail(code, "aclrtCreateEventExWithFlag");
         return false;
     }
-    PyObject *const home = home_of_new(ON_DEVICE);
-    return home != NULL && handle_own(object, created, home);
+    return handle_own(object, created, home);
 }
 
 static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {

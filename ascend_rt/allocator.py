@@ -12,14 +12,15 @@ import weakref
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import defaultdict
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import callback
 from ascend_rt._driver import address, call, ffi, lib, pointer
-from ascend_rt._lifecycle import Era, era_of
+from ascend_rt._handles import Place
+from ascend_rt._lifecycle import HOST, Era, era_of
 from ascend_rt._locks import new_lock
-from ascend_rt.context import current_device_id, switched
+from ascend_rt.context import Context, current_device_id
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
 from ascend_rt.memory import Buffer, check_positive
 
@@ -401,8 +402,9 @@ class CachingAllocator(Allocator):
         if not stream._is_open:
             return
         # The stream, or its context, may be destroyed: then it has no work.
-        with suppress(InvalidHandle, InvalidArgument), switched(stream._context) if stream._context else nullcontext():
-            last_use = stream.record()
+        with suppress(InvalidHandle, InvalidArgument):
+            there = Context._lend(stream._context, HOST) if stream._context else Place()
+            last_use = there._call(stream.record)
             stream._in_flight.keep(self)  # and with it what is cached
             with self._lock:
                 pending = [event for event in self._last_uses if event._is_open and not event.is_done]
@@ -504,14 +506,25 @@ class CachedBuffer(Buffer):
     __slots__ = ("_allocator",)
 
     def __init__(self, nbytes: int, allocator: CachingAllocator) -> None:
+        self._expect_none()
         self._allocator = weakref.ref(allocator)
         super().__init__(nbytes)
 
-    def _take_handle(self) -> Any | None:
-        handle, allocator = super()._take_handle(), self._allocator()
-        if handle is not None and allocator is not None:  # and not of two threads that close it both
+    def _forget(self) -> bool:
+        is_first = super()._forget()
+        if is_first:
+            self._account()
+        return is_first
+
+    def _destroy(self, handle: Any) -> None:
+        super()._destroy(handle)
+        self._account()
+
+    def _account(self) -> None:
+        """Notify the allocator that this is closed."""
+        allocator = self._allocator()
+        if allocator is not None:
             allocator._forget(self)
-        return handle
 
 
 _SMALL = 512

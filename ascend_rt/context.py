@@ -4,39 +4,27 @@
 from __future__ import annotations
 
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
-from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib
+from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib, pointer
+from ascend_rt._handles import Place
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt.errors import AclError, DeviceLost, RuntimeClosed, error_for
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
     from ascend_rt._failures import FailureLog
     from ascend_rt.stream import Stream
 
 
-class _Entered(threading.local):
-    """What each ``with`` block of the calling thread goes back to; threads may share the objects that are entered."""
-
-    def __init__(self) -> None:
-        self.previous: list[Any | None] = []
-
-
-_entered = _Entered()
-
-
-class Context(Resource):
+class Context(Place, Resource):
     """An explicit context of a device, with a default stream of its own.
 
     Most programs need none: :meth:`Device.set_current` makes the device's primary context current. Inside ``with
@@ -75,17 +63,26 @@ class Context(Resource):
     __slots__ = ("_log",)
     _log: FailureLog  # of a context that this object destroys
     _what = "context"
+    _needs_context = True  # to ask whether it has work left
 
     def __init__(self, device_id: int = 0) -> None:
-        _lifecycle.initialize()
-        device_id, out = int(index(device_id)), ffi.new("aclrtContext *")
-        previous = current_handle_or_none()
-        call("aclrtCreateContext", out, device_id)
-        _failures.forget_context(out[0])  # an older one of other code, which had this handle
-        self._log = _failures.of_context(out[0])
-        self._own(out[0], Home(_lifecycle.count_context(device_id)))
+        self._begin()
+        Place()._call(self._make_current, int(index(device_id)))
+
+    def _make_current(self, device_id: int) -> None:
+        """Create the context, which the C function makes current."""
+        out = ffi.new("aclrtContext *")
+        self._log = _failures.FailureLog()
+        counted: list[_lifecycle.Era] = []
+        try:
+            _lifecycle.count_context(device_id, counted)
+            self._make(Home(counted[0]), out, "aclrtCreateContext", out, device_id)
+        except BaseException:
+            if counted and not self._is_open:
+                _lifecycle.uncount_context(counted[0])
+            raise
+        _failures.begin_context(out[0], self._log)
         _lifecycle.explicit_contexts[address(out[0])] = self
-        restore(previous)  # the C function has made the new one current
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -109,13 +106,14 @@ class Context(Resource):
         """Make this the calling thread's context (``aclrtSetCurrentContext``)."""
         call("aclrtSetCurrentContext", self._handle)
 
+    _switch = set_current
+
     @property
     def default_stream(self) -> Stream:
         """The context's default stream, borrowed (``aclrtCtxGetCurrentDefaultStream``)."""
         from ascend_rt.stream import Stream
 
-        with switched(self._handle):
-            return Stream.default()
+        return self._call(Stream.default)
 
     def close(self) -> None:
         """Wait for the work of the context's streams and destroy it; closing twice is allowed.
@@ -134,52 +132,39 @@ class Context(Resource):
     def _finish(self) -> Any:
         """Wait for the work; what a task has failed with stays deferred. Return the handle."""
         handle, log = self._handle, self._log
-        with suppress(AclError), switched(handle):  # unless other code has destroyed it
-            code, _ = _waiting.wait_for_context(log)
+        with suppress(AclError):  # unless other code has destroyed it
+            code, _ = self._call(_waiting.wait_for_context, log)
             if _in_flight.has_told(code, handle) or isinstance(error_for(code, ""), DeviceLost):
                 log.discard()  # it stays: in STOP mode, and of a device that is lost
         return handle
 
-    def __enter__(self) -> Self:
-        enter(self.set_current)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        leave()
-
     def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
-        if is_too_late() or not self._is_to_destroy:
+        if is_too_late():
             return
         try:
-            if self._is_open and self._is_busy():
+            if not self._close_if_done():
                 _lifecycle.defer(self)
                 message = f"{self!r} was discarded; it is destroyed when its work is done. Close it"
                 warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
-                return
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
-        super()._discard()
 
     def _close_if_done(self) -> bool:
         """Close a context that was discarded, unless it has work left; what goes wrong becomes a warning."""
-        if self._is_open and self._is_to_destroy and self._is_busy():
+        if self._is_open and self._is_to_destroy and (self._lacks_context() or self._is_busy()):
             return False
-        super()._discard()
-        return True
+        return super()._close_if_done()
 
     def _is_busy(self) -> bool:
         """Whether the destruction would wait. A failure that is found is lost, as it would be by the destruction."""
         try:
-            with switched(self._handle):
-                code = lib.aclrtSynchronizeDeviceWithTimeout(1)
+            code = self._call(lib.aclrtSynchronizeDeviceWithTimeout, 1)
         except AclError:  # it was destroyed by other code
             return False
         return is_expected(code) and code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
 
     def _destroy(self, handle: Any) -> None:
-        _lifecycle.destroy_context(self._home.era.device_id, handle)
+        _lifecycle.destroy_context(self, handle)
         _failures.forget_context(handle)
 
 
@@ -239,33 +224,16 @@ def current_handle_or_none() -> Any | None:
     return out[0]
 
 
-def restore(handle: Any | None) -> None:
-    """Make a context current again. A thread cannot give up its last context, so None changes nothing."""
-    if handle is not None:
-        # The context may have been destroyed meanwhile; then the thread stays where it is.
-        code = lib.aclrtSetCurrentContext(handle)
-        if not is_expected(code, lib.ACL_ERROR_RT_PARAM_INVALID):
-            check(code, "aclrtSetCurrentContext")
+def origin() -> int:
+    """Return the address of the calling thread's context, or 0: where :class:`Place` goes back to."""
+    _lifecycle.initialize()
+    handle = current_handle_or_none()
+    return 0 if handle is None else address(handle)
 
 
-def enter(set_current: Callable[[], None]) -> None:
-    """Begin a ``with`` block: make a context current, and remember the one before for :func:`leave`."""
-    previous = current_handle_or_none()
-    set_current()
-    _entered.previous.append(previous)
-
-
-def leave() -> None:
-    """End a ``with`` block."""
-    restore(_entered.previous.pop())
-
-
-@contextmanager
-def switched(handle: Any) -> Iterator[None]:
-    """Make a context current for a block, and the previous one afterwards."""
-    previous = current_handle_or_none()
-    call("aclrtSetCurrentContext", handle)
-    try:
-        yield
-    finally:
-        restore(previous)
+def return_to(context: int) -> None:
+    """Make a context current again."""
+    # The context may have been destroyed meanwhile; then the thread stays where it is.
+    code = lib.aclrtSetCurrentContext(pointer(context))
+    if not is_expected(code, lib.ACL_ERROR_RT_PARAM_INVALID):
+        check(code, "aclrtSetCurrentContext")

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from enum import IntEnum
 from operator import index
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
 from ascend_rt._driver import call, check, ffi, is_expected, lib
+from ascend_rt._handles import Place
+from ascend_rt._lifecycle import HOST
 from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class MemoryUsage(NamedTuple):
     peak: int
 
 
-class Device:
+class Device(Place):
     """An NPU of this machine.
 
     Creating the object costs nothing and touches no device. :meth:`set_current` makes the device's primary context the
@@ -186,8 +187,7 @@ class Device:
             primary = _lifecycle.primary_context(self._id)
             if primary is not None:
                 _failures.forget_context(primary)
-                with context.switched(primary):
-                    _waiting.wait_for_context(_failures.FailureLog())
+                context.Context._lend(primary, HOST)._call(_waiting.wait_for_context, _failures.FailureLog())
 
     def attribute(self, attribute: DevAttr) -> int:
         """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.
@@ -302,13 +302,11 @@ class Device:
         (True, False)
         >>> Device(0).disable_access(Device(1))
         """
-        with self:
-            call("aclrtDeviceEnablePeerAccess", id_of(peer), 0)
+        self._call(call, "aclrtDeviceEnablePeerAccess", id_of(peer), 0)
 
     def disable_access(self, peer: Device) -> None:
         """Undo :meth:`enable_access` (``aclrtDeviceDisablePeerAccess``); makes this device current for the call."""
-        with self:
-            call("aclrtDeviceDisablePeerAccess", id_of(peer))
+        self._call(call, "aclrtDeviceDisablePeerAccess", id_of(peer))
 
     def has_access(self, peer: Device) -> bool:
         """Whether :meth:`enable_access` is in force (``aclrtDevicePeerAccessStatus``); needs no context."""
@@ -321,8 +319,7 @@ class Device:
     def memory_info(self) -> MemoryInfo:
         """Free and total memory in bytes (``aclrtGetMemInfo``); makes the device current for the call."""
         free, total = ffi.new("size_t *"), ffi.new("size_t *")
-        with self:
-            call("aclrtGetMemInfo", lib.ACL_HBM_MEM, free, total)
+        self._call(call, "aclrtGetMemInfo", lib.ACL_HBM_MEM, free, total)
         return MemoryInfo(int(free[0]), int(total[0]))
 
     def memory_usage(self) -> list[MemoryUsage]:
@@ -334,8 +331,7 @@ class Device:
         """
         room = 128  # components; the runtime knows fewer
         infos, count = ffi.new("aclrtMemUsageInfo[]", room), ffi.new("size_t *")
-        with self:
-            call("aclrtGetMemUsageInfo", self._id, infos, room, count)
+        self._call(call, "aclrtGetMemUsageInfo", self._id, infos, room, count)
         return [
             MemoryUsage(ffi.string(info.name).decode(), int(info.curMemSize), int(info.memPeakSize))
             for info in infos[0 : count[0]]
@@ -346,8 +342,7 @@ class Device:
         """The default stream of the device's primary context, borrowed."""
         from ascend_rt.stream import Stream
 
-        with self:
-            return Stream.default()
+        return self._call(Stream.default)
 
     def synchronize(self, timeout: float | None = None) -> None:
         """Wait until all streams are done: of the thread's context, if it is on this device, else of the primary one.
@@ -378,25 +373,24 @@ class Device:
         """
         limit = _timeout.milliseconds(timeout)
         name = _waiting.limited("aclrtSynchronizeDevice", limit)
-        where = context.current_handle_or_none()
-        is_current = where is not None and context.current_device_id() == self._id
-        with nullcontext() if is_current else self:
-            where = where if is_current else context.current_handle()
-            log = _failures.of_context(where)
-            code, message = _waiting.wait_for_context(log, limit)
+        where, log, code, message = self._wait(limit) if self._is_current else self._call(self._wait, limit)
         _in_flight.conclude_all(log, code, name, message, self._id, where)
         _in_flight.drop_done()
         _lifecycle.close_deferred()
 
-    def __enter__(self) -> Device:
-        _lifecycle.initialize()
-        context.enter(self.set_current)
-        return self
+    def _wait(self, limit: int) -> tuple[Any, _failures.FailureLog, int, str]:
+        """Wait for the streams of the calling thread's context; return that, its log, the code and its text."""
+        where = context.current_handle()
+        log = _failures.of_context(where)
+        return where, log, *_waiting.wait_for_context(log, limit)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        context.leave()
+    @property
+    def _is_current(self) -> bool:
+        return context.current_handle_or_none() is not None and context.current_device_id() == self._id
+
+    _switch = set_current
+
+    def _left(self) -> None:
         _lifecycle.reset_surplus(self._id)
 
     def __eq__(self, other: object) -> bool:

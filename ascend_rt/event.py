@@ -104,7 +104,7 @@ class Event(Resource, EventHandle):
             timing, manual_reset, ipc = options.timing, options.manual_reset, options.ipc
         if ipc and (timing or manual_reset):
             raise ValueError("an event with ipc=True has neither timing nor manual_reset")
-        self._create(_IPC if ipc else _SYNC | _TIME_LINE if timing else _SYNC, not manual_reset)
+        self._make_with(_IPC if ipc else _SYNC | _TIME_LINE if timing else _SYNC, not manual_reset)
 
     @classmethod
     def with_flags(cls, flags: EventFlag | None = None, *, ex: bool = False) -> Self:
@@ -118,7 +118,7 @@ class Event(Resource, EventHandle):
             Call ``aclrtCreateEventExWithFlag`` instead.
         """
         event = cls.__new__(cls)
-        event._create(None if flags is None else index(flags), ex)
+        event._make_with(None if flags is None else index(flags), ex)
         return event
 
     @classmethod
@@ -168,12 +168,9 @@ class Event(Resource, EventHandle):
         if len(key) != ffi.sizeof(given[0]):
             raise ValueError(f"the key of an event has {ffi.sizeof(given[0])} bytes, not {len(key)}")
         ffi.buffer(given)[:] = key
-        call("aclrtIpcOpenEventHandle", given[0], out)
         event = cls.__new__(cls)
-        event._has_time = False
-        event._work = event._before = None
         event._is_shared = True
-        event._own(out[0], home_of_device())
+        event._make(home_of_device(), out, "aclrtIpcOpenEventHandle", given[0], out)
         return event
 
     def export(self) -> bytes:
@@ -204,21 +201,21 @@ class Event(Resource, EventHandle):
         call("aclrtIpcGetEventHandle", self._handle, key)
         return bytes(ffi.buffer(key))
 
-    def _create(self, flags: int | None, new_mode: bool) -> None:
+    def _make_with(self, flags: int | None, new_mode: bool) -> None:
         _lifecycle.initialize()
-        out = ffi.new(_EVENT)
+        out, home = ffi.new(_EVENT), home_of_device()
         if flags is None:
-            name, code = "aclrtCreateEvent", lib.aclrtCreateEvent(out)
+            name, code = "aclrtCreateEvent", self._create(home, out, lib.aclrtCreateEvent, out)
         elif new_mode:
-            name, code = "aclrtCreateEventExWithFlag", lib.aclrtCreateEventExWithFlag(out, flags)
+            name = "aclrtCreateEventExWithFlag"
+            code = self._create(home, out, lib.aclrtCreateEventExWithFlag, out, flags)
         else:
-            name, code = "aclrtCreateEventWithFlag", lib.aclrtCreateEventWithFlag(out, flags)
+            name, code = "aclrtCreateEventWithFlag", self._create(home, out, lib.aclrtCreateEventWithFlag, out, flags)
         if code:
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
         self._work = self._before = None
         self._is_shared = flags == _IPC or not new_mode  # an earlier record of the others lets waits pass, too
-        self._own(out[0], home_of_device())
 
     def record(self, stream: Stream | None = None) -> None:
         """Record the event: it completes when the work enqueued on the stream so far is done.
@@ -235,17 +232,9 @@ class Event(Resource, EventHandle):
         event, stream = self._handle, _given_or_current(stream)
         recording, in_flight = stream._handle, stream._in_flight
         before = in_flight.end_batch_for_record()
-        ended: Batch | None = None
-        self._begin_record(in_flight)
-        try:
-            code = lib.aclrtRecordEvent(event, recording)
-            if before is not None and not code and not lib.ascend_rt_captured_graph(recording):
-                ended = before  # another thread has begun no capture meanwhile
-        finally:
-            self._end_record(in_flight, ended)
+        code = self._record(in_flight, before, lib.aclrtRecordEvent, event, recording)
         if code:
             check(code, "aclrtRecordEvent")
-        self._work = in_flight.work
 
     def reset(self, stream: Stream | None = None) -> None:
         """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
@@ -427,11 +416,14 @@ class Event(Resource, EventHandle):
         given = _lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it
         lib.ascend_rt_await_left(handle)
         self._await_answer()
-        code = lib.aclrtDestroyEvent(handle)
-        if code:
-            if given is not None:
+        try:
+            code = self._give_back(lib.aclrtDestroyEvent)
+            if code:
+                check(code, "aclrtDestroyEvent")
+        except BaseException:
+            if given is not None and self._is_closing:
                 _lifecycle.events[address(handle)] = given
-            check(code, "aclrtDestroyEvent")
+            raise
 
 
 def _given_or_current(stream: Stream | None) -> Stream:

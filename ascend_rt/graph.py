@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from ascend_rt import _captured
-from ascend_rt._driver import address, call, check, ffi, is_expected, lib, usable
+from ascend_rt._captured import Captured
+from ascend_rt._driver import address, call, check, failure, ffi, is_expected, lib, usable
 from ascend_rt._handles import GraphHandle
 from ascend_rt._in_c import in_c
+from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
-from ascend_rt.context import current_handle, home, switched
+from ascend_rt.context import Context, current_handle, home
 from ascend_rt.errors import AclError, CaptureError
 
 if TYPE_CHECKING:
@@ -116,16 +117,17 @@ class Graph(Resource, GraphHandle):
     _kept: list[object]  # what executions use that are launched now
     _submitted: dict[int, object]  # what is to take the place of that with the next update that succeeds
     _what = "graph"
+    _needs_context = True
 
     @classmethod
-    def _being_captured(cls, kept: list[object]) -> Self:
+    def _being_captured(cls, kept: list[object], where: Home) -> Self:
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
         graph._context = current_handle()
         graph._captured, graph._changed, graph._submitted = kept, {}, {}
         graph._kept = [kept]
-        graph._own(None, home())
-        graph._take_handle()
+        graph._borrow(None, where)
+        graph._forget()
         return graph
 
     def launch(self, stream: Stream | None = None) -> None:
@@ -252,10 +254,9 @@ class Graph(Resource, GraphHandle):
         self._kept = [self._captured, *self._changed.values()]  # executions that were launched before have the old list
 
     def _destroy(self, handle: Any) -> None:
-        code = lib.aclmdlRIDestroy(handle)
+        code = self._give_back(lib.aclmdlRIDestroy)
         if is_expected(code, *_ANOTHER_CONTEXT):
-            with switched(self._context):
-                code = lib.aclmdlRIDestroy(handle)
+            code = Context._lend(self._context, HOST)._call(self._give_back, lib.aclmdlRIDestroy)
         check(code, "aclmdlRIDestroy")
         self._kept, self._captured = [], []  # executions that are under way have the list
         self._changed, self._submitted = {}, {}
@@ -376,24 +377,31 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     """Capture a stream; see :meth:`Stream.capture`."""
     if mode not in _MODES:
         raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
-    call("aclmdlRICaptureBegin", stream._handle, getattr(lib, _MODES[mode]))
-    handle = lib.ascend_rt_captured_graph(stream._handle)
-    captured = _captured.begin(handle)
-    graph = Graph._being_captured(captured.kept)
+    handle, begin = stream._handle, getattr(lib, _MODES[mode])
+    captured, where, out = Captured(), home(), ffi.new("aclmdlRI *")
+    graph = Graph._being_captured(captured.kept, where)
     try:
+        call("aclmdlRICaptureBegin", handle, begin)
+        captured.begin(lib.ascend_rt_captured_graph(handle))
         yield graph
-    except BaseException:
-        _captured.end(handle)
-        _give_up(stream)
+        captured.end()
+        code = graph._create(where, out, lib.aclmdlRICaptureEnd, handle, out)
+        if code:
+            raise _broken(code, captured)
+    except BaseException as error:  # a signal handler may raise one anywhere
+        captured.end()
+        is_refused = isinstance(error, AclError) and not captured.graph
+        if not is_refused and not graph._is_open:
+            _give_up(stream)
         raise
-    _captured.end(handle)
-    try:
-        out = ffi.new("aclmdlRI *")
-        call("aclmdlRICaptureEnd", stream._handle, out)
-    except AclError as error:
-        failures = tuple(captured.failures)
-        raise CaptureError(error.code, error.function, error.message, failures=failures) from error
-    graph._open(out[0])
+
+
+def _broken(code: int, captured: Captured) -> CaptureError:
+    """Return the error of a capture that ended without a graph."""
+    error = failure(code, "aclmdlRICaptureEnd")
+    broken = CaptureError(error.code, error.function, error.message, failures=tuple(captured.failures))
+    broken.__cause__ = error
+    return broken
 
 
 def _give_up(stream: Stream) -> None:

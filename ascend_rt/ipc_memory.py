@@ -53,8 +53,10 @@ class IpcMemory(Resource):
 
     __slots__ = ("_buffer", "_key")
     _what = "IPC memory"
+    _needs_context = True
 
     def __init__(self, buffer: Buffer, processes: Iterable[int] | None = None) -> None:
+        self._begin()
         pointer = on_device(buffer)
         if buffer.base is not None:
             raise ValueError("a view cannot be exported, only the whole allocation, which is its base")
@@ -62,10 +64,10 @@ class IpcMemory(Resource):
         everybody = lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION
         flag = everybody if pids is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
         key = ffi.new("char[]", KEY_SIZE)
-        call("aclrtIpcMemGetExportKey", pointer, buffer.nbytes, key, KEY_SIZE, flag)
         self._buffer: Buffer | None = buffer
+        where = home(buffer.device.id)
+        self._make(where, (key,), "aclrtIpcMemGetExportKey", pointer, buffer.nbytes, key, KEY_SIZE, flag)
         self._key: bytes = ffi.string(key)
-        self._own(key, home(buffer.device.id))
         if pids is not None:
             call("aclrtIpcMemSetImportPid", key, pids, len(pids))
 
@@ -97,8 +99,8 @@ class IpcMemory(Resource):
         return ImportedBuffer(key, nbytes)
 
     def _destroy(self, handle: Any) -> None:
-        with Device(self._home.era.device_id):  # the function needs a context, and the thread that closes may have none
-            code = lib.aclrtIpcMemClose(handle)
+        # The function needs a context, and the thread that closes may have none.
+        code = Device(self._home.era.device_id)._call(self._give_back, lib.aclrtIpcMemClose)
         has_ended = self._buffer is None or self._buffer.is_closed  # freeing the memory ends the export
         if not (has_ended and is_expected(code)):
             check(code, "aclrtIpcMemClose")
@@ -138,23 +140,27 @@ class ImportedBuffer(Buffer):
 
     __slots__ = ("_key",)
     _what = "imported buffer"
+    _needs_context = True
 
     def __init__(self, key: bytes, nbytes: int) -> None:
-        _lifecycle.initialize()
-        key, nbytes = check_key(key), check_positive(nbytes)
-        out = ffi.new("void **")
+        self._begin()
+        self._key, nbytes = check_key(key), check_positive(nbytes)
+        out, where = ffi.new("void **"), home()
         with _lock:
-            call("aclrtIpcMemImportByKey", out, key, lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)
-            where = home()
-            _imports[where.era, key][address(out[0])] = False
-        self._key = key
-        self._set(out[0], nbytes, home=where)
+            flag = lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS
+            self._make(where, out, "aclrtIpcMemImportByKey", out, self._key, flag)
+            _imports[where.era, self._key][address(out[0])] = False
+        self._describe(nbytes, None)
 
     def _destroy(self, handle: Any) -> None:
+        # The device first, then the lock: a finalizer may run while devices are counted.
+        Device(self._home.era.device_id)._call(self._close_in_order, address(handle))
+
+    def _close_in_order(self, start: int) -> None:
         opened_here = self._home.era, self._key
-        with Device(self._home.era.device_id), _lock:  # in this order: a finalizer may run while devices are counted
+        with _lock:
             opened = _imports[opened_here]
-            opened[address(handle)] = True
+            opened[start] = True
             while opened and opened[oldest := next(iter(opened))]:
                 call("aclrtIpcMemClose", self._key)
                 del opened[oldest]

@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ascend_rt import _accesses, _lifecycle
+from ascend_rt import _accesses
 from ascend_rt._accesses import Operand
 from ascend_rt._driver import call, ffi, lib
 from ascend_rt._handles import KernelHandle, know_scalars
 from ascend_rt._in_c import in_c
+from ascend_rt._lifecycle import HOST
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt._timeout import microseconds
@@ -183,16 +184,17 @@ class Binary(Resource):
     def __init__(
         self, source: str | os.PathLike[str] | HostMemory, *, lazy: bool = False, magic: int | None = None
     ) -> None:
-        _lifecycle.initialize()
+        self._begin()
         out, chosen = ffi.new("aclrtBinHandle *"), _Options(lazy, magic)
         self._kernels: dict[str, Any] = {}
         if isinstance(source, str | os.PathLike):
             self._content: Any = None
-            call("aclrtBinaryLoadFromFile", os.fsencode(os.path.abspath(source)), chosen.pointer, out)
+            path = os.fsencode(os.path.abspath(source))
+            self._make(HOST, out, "aclrtBinaryLoadFromFile", path, chosen.pointer, out)
         else:
             self._content = ffi.from_buffer("char[]", source)  # a lazy binary may be read later
-            call("aclrtBinaryLoadFromData", self._content, len(self._content), chosen.pointer, out)
-        self._own(out[0])
+            arguments = self._content, len(self._content), chosen.pointer, out
+            self._make(HOST, out, "aclrtBinaryLoadFromData", *arguments)
 
     def kernel(self, name: str, parameters: Sequence[Type] | None = None) -> Kernel:
         """Return a kernel of the binary, and load it to the device of the calling thread's context.
@@ -221,7 +223,7 @@ class Binary(Resource):
         return out[0]
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtBinaryUnLoad", handle)
+        self._unmake("aclrtBinaryUnLoad")
 
 
 class _Options:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle
 from ascend_rt._driver import call, ffi, lib
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.device import Device, id_of
 from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
-from ascend_rt.memory import Buffer, check_size
+from ascend_rt.memory import Buffer, allocated_on_host, check_size
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
@@ -56,11 +56,11 @@ class ManagedBuffer(Buffer):
     _memory: Any  # frees it; shared with the arrays
 
     def __init__(self, nbytes: int) -> None:
-        _lifecycle.initialize()
-        out, nbytes = ffi.new("void **"), check_size(nbytes)
-        call("aclrtMemAllocManaged", out, nbytes, lib.ACL_RT_MEM_ATTACH_GLOBAL)
-        self._memory = ffi.gc(out[0], _free, nbytes)
-        self._set(out[0], nbytes)
+        self._begin()
+        nbytes, allocate = check_size(nbytes), partial(call, "aclrtMemAllocManaged")
+        self._memory = allocated_on_host(_free, allocate, nbytes, lib.ACL_RT_MEM_ATTACH_GLOBAL)
+        self._describe(nbytes, None)
+        self._own(ffi.cast("void *", self._memory))
 
     def _destroy(self, handle: Any) -> None:
         self._memory = None
@@ -128,9 +128,10 @@ class ManagedBuffer(Buffer):
         call("aclrtMemManagedAdvise", self._handle, whole_pages, advice, _location(location))
 
 
-def _free(pointer: Any) -> None:
+def _free(cell: Any) -> None:
     with suppress(RuntimeClosed, ForkedProcess):
-        call("aclrtFree", pointer)
+        if cell[0]:
+            call("aclrtFree", cell[0])
 
 
 def _location(location: Device | None) -> Any:

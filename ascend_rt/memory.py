@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check_address, ffi, lib
+from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._handles import BufferHandle
 from ascend_rt._in_c import in_c
-from ascend_rt._in_flight import allocate_memory
+from ascend_rt._in_flight import allocated, check_allocation
 from ascend_rt._lifecycle import HOST, Home, home_of
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import SupportsIndex, TypeVar
 
     import numpy as np
@@ -145,12 +146,15 @@ class Buffer(Resource, BufferHandle):
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
         _lifecycle.initialize()
         out, nbytes = ffi.new("void **"), check_size(nbytes)
-        allocate_memory("aclrtMalloc", out, nbytes, index(policy))
-        self._set(out[0], nbytes, home=home())
+        allocated("aclrtMalloc", partial(self._create, home(), out, lib.aclrtMalloc), out, nbytes, index(policy))
+        self._describe(nbytes, None)
 
-    def _set(self, pointer: Any, nbytes: int, parent: object = None, home: Home = HOST) -> None:
-        self._describe(nbytes, parent)
-        self._own(ffi.cast("char *", pointer), home)
+    def _allocate_again(self, code: int, nbytes: int, where: Home) -> None:
+        """Allocate the memory after an attempt that has failed with a code."""
+        check_allocation(code, "aclrtMalloc")
+        out = ffi.new("void **")
+        self._make(where, out, "aclrtMalloc", out, nbytes, _HUGE_FIRST)
+        self._describe(nbytes, None)
 
     def _describe(self, nbytes: int, parent: object) -> None:
         self._nbytes = nbytes
@@ -373,7 +377,9 @@ class Buffer(Resource, BufferHandle):
         return 0 if self.base is None else self.handle - self.base.handle + self.base.offset
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtFree", handle)
+        code = self._give_back(lib.aclrtFree)
+        if code:
+            check(code, "aclrtFree")
 
     def _description(self) -> str:
         return f"{super()._description()}, {self._nbytes} bytes"
@@ -415,18 +421,19 @@ class RegisteredMemory(Resource):
 
     __slots__ = ("_array", "_device")
     _what = "registered memory"
+    _needs_context = True
     _array: Any
     _device: Device
 
     def __init__(self, array: HostMemory, *, mapped: bool = False) -> None:
         from ascend_rt.device import Device
 
-        _lifecycle.initialize()
+        self._begin()
         self._array = bytes_of(array, "array", "register the array that it is a view of", writable=True)
-        flags = lib.ACL_HOST_REG_PINNED | (lib.ACL_HOST_REG_MAPPED if mapped else 0)
-        call("aclrtHostRegisterV2", self._array, len(self._array), flags)
-        self._own(ffi.cast("void *", self._array))
         self._device = Device.current()
+        flags = lib.ACL_HOST_REG_PINNED | (lib.ACL_HOST_REG_MAPPED if mapped else 0)
+        there = (ffi.cast("void *", self._array),)
+        self._make(HOST, there, "aclrtHostRegisterV2", self._array, len(self._array), flags)
 
     @property
     def nbytes(self) -> int:
@@ -441,8 +448,7 @@ class RegisteredMemory(Resource):
         return address(out[0])
 
     def _destroy(self, handle: Any) -> None:
-        with self._device:  # the function needs a context, and the thread that closes may have none
-            call("aclrtHostUnregister", handle)
+        self._device._call(self._unmake, "aclrtHostUnregister")  # which needs a context; the thread may have none
         self._array = None
 
 
@@ -451,6 +457,27 @@ def on_device(operand: Buffer) -> Any:
     if not isinstance(operand, Buffer):
         raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
     return operand._handle
+
+
+def allocated_on_host(free: Callable[[Any], None], allocate: Callable[..., None], nbytes: int, *options: Any) -> Any:
+    """Return a pointer to memory that is freed with the last reference to it.
+
+    Parameters
+    ----------
+    free : callable
+        Frees the memory whose address is in a cell, if one is.
+    allocate : callable
+        Allocates it: called with the cell, the size and the options.
+    nbytes : int
+        The size.
+    """
+    cell = ffi.gc(ffi.new("void **"), free)  # which owns the memory as soon as there is any
+    allocate(cell, nbytes, *options)
+    return ffi.gc(cell[0], partial(_keep, cell), nbytes)
+
+
+def _keep(cell: Any, pointer: Any) -> None:
+    """Do nothing: a destructor that keeps a cell alive as long as the pointer."""
 
 
 def check_size(nbytes: int) -> int:

@@ -9,9 +9,10 @@ from ascend_rt import _lifecycle
 from ascend_rt._driver import call, check, ffi, is_expected, lib
 from ascend_rt._handles import PoolBufferHandle, PoolHandle
 from ascend_rt._in_c import in_c
+from ascend_rt._lifecycle import HOST
 from ascend_rt._resource import Resource
 from ascend_rt._stream_argument import given_or_current
-from ascend_rt.context import current_handle, home, switched
+from ascend_rt.context import Context, current_handle, home
 from ascend_rt.device import Device, id_of
 from ascend_rt.memory import Buffer, check_positive, check_size
 
@@ -92,8 +93,7 @@ class MemoryPool(Resource, PoolHandle):
         properties.location.id = id_of(device)
         properties.maxSize = check_size(max_nbytes)
         out = ffi.new("aclrtMemPool *")
-        call("aclrtMemPoolCreate", out, properties)
-        self._own(out[0], home(device.id))
+        self._make(home(device.id), out, "aclrtMemPoolCreate", out, properties)
 
     def allocate(self, nbytes: int, stream: Stream | None = None) -> PoolBuffer:
         """Allocate in the order of a stream, by default :meth:`Stream.current`; returns at once.
@@ -145,7 +145,7 @@ class MemoryPool(Resource, PoolHandle):
         call("aclrtMemPoolSetAttr", self._handle, attribute, ffi.new("uint64_t *", value))
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtMemPoolDestroy", handle)
+        self._unmake("aclrtMemPoolDestroy")
 
 
 @in_c
@@ -167,15 +167,17 @@ class PoolBuffer(Buffer, PoolBufferHandle):
     _what = "pool buffer"
     _stream: Stream  # in whose order it is freed
     _context: Any  # the handle of its context
+    _needs_context = True
 
     def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
+        self._begin()
+        _lifecycle.close_deferred()
         nbytes = check_positive(nbytes)
         out = ffi.new("void **")
-        code = lib.aclrtMemPoolMallocAsync(out, nbytes, pool._handle, stream._handle)
-        if code:
-            check(code, "aclrtMemPoolMallocAsync")
         self._use(stream)
-        self._set(out[0], nbytes, pool, pool._home)
+        self._describe(nbytes, pool)
+        arguments = out, nbytes, pool._handle, stream._handle
+        self._make(pool._home, out, "aclrtMemPoolMallocAsync", *arguments)
 
     def close(self, stream: Stream | None = None) -> None:
         """Free the memory in the order of a stream and return at once; closing twice is allowed.
@@ -197,15 +199,15 @@ class PoolBuffer(Buffer, PoolBufferHandle):
     def _destroy(self, handle: Any) -> None:
         if cast(MemoryPool, self._parent).is_closed:  # which has freed all its memory
             return
-        code = self._free_in_order(handle) if self._stream._is_open else _NO_STREAM
+        code = self._free_in_order() if self._stream._is_open else _NO_STREAM
         if is_expected(code, _NO_STREAM):  # it was destroyed, so no work uses the memory any more
-            call("aclrtFree", handle)
+            self._unmake("aclrtFree")
         else:
             check(code, "aclrtMemPoolFreeAsync")
 
-    def _free_in_order(self, handle: Any) -> int:
-        code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
-        if is_expected(code, lib.ACL_ERROR_RT_STREAM_CONTEXT):  # discarded by a thread with another context, or none
-            with switched(self._context):
-                code = lib.aclrtMemPoolFreeAsync(handle, self._stream._handle)
-        return int(code)
+    def _free_in_order(self) -> int:
+        arguments = lib.aclrtMemPoolFreeAsync, self._stream._handle
+        code = self._give_back(*arguments)
+        if is_expected(code, lib.ACL_ERROR_RT_STREAM_CONTEXT):  # discarded by a thread with another context
+            code = Context._lend(self._context, HOST)._call(self._give_back, *arguments)
+        return code

@@ -80,12 +80,13 @@ class Notify(Resource):
 
     __slots__ = ()
     _what = "notify"
+    _needs_context = True
 
     def __init__(self, *, device_use_only: bool = False) -> None:
         _lifecycle.initialize()
         out = ffi.new("aclrtNotify *")
-        call("aclrtCreateNotify", out, lib.ACL_NOTIFY_DEVICE_USE_ONLY if device_use_only else lib.ACL_NOTIFY_DEFAULT)
-        self._own(out[0], home())
+        flag = lib.ACL_NOTIFY_DEVICE_USE_ONLY if device_use_only else lib.ACL_NOTIFY_DEFAULT
+        self._make(home(), out, "aclrtCreateNotify", out, flag)
 
     @classmethod
     def open(cls, key: bytes) -> Self:
@@ -117,9 +118,9 @@ class Notify(Resource):
         """
         _lifecycle.initialize()
         out = ffi.new("aclrtNotify *")
-        call("aclrtNotifyImportByKey", out, check_key(key), lib.ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS)
         notify = cls.__new__(cls)
-        notify._own(out[0], home())
+        flag = lib.ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS
+        notify._make(home(), out, "aclrtNotifyImportByKey", out, check_key(key), flag)
         return notify
 
     def export(self, processes: Iterable[int] | None = None) -> bytes:
@@ -231,10 +232,9 @@ class Notify(Resource):
         return int(out[0])
 
     def _destroy(self, handle: Any) -> None:
-        code = lib.aclrtDestroyNotify(handle)
+        code = self._give_back(lib.aclrtDestroyNotify)
         if is_expected(code, lib.ACL_ERROR_RT_CONTEXT_NULL):  # any will do, and the thread that closes may have none
-            with Device(self._home.era.device_id):
-                code = lib.aclrtDestroyNotify(handle)
+            code = Device(self._home.era.device_id)._call(self._give_back, lib.aclrtDestroyNotify)
         check(code, "aclrtDestroyNotify")
 
 
@@ -276,8 +276,7 @@ class CountingNotify(Resource):
     def __init__(self) -> None:
         _lifecycle.initialize()
         out = ffi.new("aclrtCntNotify *")
-        call("aclrtCntNotifyCreate", out, 0)
-        self._own(out[0], home())
+        self._make(home(), out, "aclrtCntNotifyCreate", out, 0)
 
     def record(self, value: int, stream: Stream | None = None, *, operation: Operation = "set") -> None:
         """Change the counter when the work enqueued on the stream so far is done.
@@ -354,7 +353,7 @@ class CountingNotify(Resource):
         return int(out[0])
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtCntNotifyDestroy", handle)
+        self._unmake("aclrtCntNotifyDestroy")
 
 
 def _limit(timeout: float | None) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from ascend_rt import _handles, _lifecycle
 from ascend_rt._arrays import numbers, plain
 from ascend_rt._driver import check, ffi, lib
-from ascend_rt._in_flight import allocate_memory
+from ascend_rt._in_flight import allocated
 from ascend_rt.errors import ForkedProcess, RuntimeClosed
-from ascend_rt.memory import check_size
+from ascend_rt.memory import allocated_on_host, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,10 +157,10 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     @classmethod
     def _allocate(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PinnedBuffer[Any]:
         _lifecycle.initialize()
-        out, nbytes = ffi.new("void **"), math.prod(shape) * dtype.itemsize
-        allocate_memory("aclrtMallocHost", out, nbytes)
-        # The array holds the buffer, the buffer holds the pointer, and the pointer's destructor frees the memory.
-        memory = ffi.gc(out[0], _free_host, nbytes)
+        nbytes = math.prod(shape) * dtype.itemsize
+        # The array holds the buffer, the buffer holds the pointer, and the end of the pointer frees the memory.
+        allocate = partial(allocated, "aclrtMallocHost", lib.aclrtMallocHost)
+        memory = allocated_on_host(_free_host, allocate, nbytes)
         array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
         return array
 
@@ -230,10 +231,10 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         return plain[()] if is_scalar else plain
 
 
-def _free_host(pointer: Any, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: as in _resource
-    if is_too_late():  # the module may be empty, and what was opened is given back already
+def _free_host(cell: Any, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: as in _resource
+    if is_too_late() or not cell[0]:  # the module may be empty, and what was opened is given back already
         return
     with suppress(RuntimeClosed, ForkedProcess):
-        code = lib.aclrtFreeHost(pointer)
+        code = lib.aclrtFreeHost(cell[0])
         if code:
             check(code, "aclrtFreeHost")

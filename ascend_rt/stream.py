@@ -27,7 +27,7 @@ from ascend_rt._in_flight import InFlight, when_over
 from ascend_rt._lifecycle import HOST, Home, era_of_context
 from ascend_rt._resource import Resource
 from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
-from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home, switched
+from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
 from ascend_rt.event import Event
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_READY
 
+_STREAM = ffi.typeof("aclrtStream *")
 _LOWEST_PRIORITY = 7
 
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
@@ -104,18 +105,15 @@ class Stream(Resource, StreamHandle):
             if not isinstance(options, StreamOptions) or (priority, flags) != (0, 0):
                 raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
             priority, flags = options.priority, options.flags
-        _lifecycle.initialize()
+        self._begin()
         _lifecycle.close_deferred()
-        context = current_handle()
-        out = ffi.new("aclrtStream *")
+        context, created_in, out = current_handle(), home(), ffi.new(_STREAM)
         priority = min(max(index(priority), 0), _LOWEST_PRIORITY)
-        call("aclrtCreateStreamWithConfig", out, priority, index(flags))
-        InFlight.forget(out[0])  # what is known of an older stream that had this handle
-        allocator.forget_stream(address(out[0]))
-        created_in = home()
         where = Home(era_of_context(context, created_in.era.device_id), created_in.owner)
-        self._prepare(out[0], context, where)
-        self._own(out[0], where)
+        self._prepare(InFlight(ffi.NULL, where.era, context), context)  # what may be discarded needs it
+        self._make(where, out, "aclrtCreateStreamWithConfig", out, priority, index(flags))
+        self._in_flight.begin(out[0])
+        allocator.forget_stream(self._in_flight.stream)  # an older stream that had this handle
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -133,7 +131,7 @@ class Stream(Resource, StreamHandle):
             handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
         borrowed = ffi.cast("aclrtStream", handle)
         where = HOST if context is None else Home(era_of_context(context, current_device_id()))
-        stream._prepare(borrowed, context, where)
+        stream._prepare(InFlight.of(borrowed, where.era, context), context)
         stream._borrow(borrowed, where)
         return stream
 
@@ -201,20 +199,20 @@ class Stream(Resource, StreamHandle):
         ...     Stream.current() == stream
         True
         """
-        handle = self.context._handle  # a closed stream says so
+        handle = self.context  # a closed stream says so
         note_chosen_stream(_current.get)
-        with switched(handle):
+        with handle:
             token = _current.set(self)
             try:
                 yield self
             finally:
                 _current.reset(token)
 
-    def _prepare(self, handle: Any, context: Any | None, where: Home) -> None:
+    def _prepare(self, in_flight: InFlight, context: Any | None) -> None:
         self._context = context
         self._context_address = 0 if context is None else address(context)
         self._foreign = None
-        self._in_flight = InFlight.of(handle, where.era, context)
+        self._in_flight = in_flight
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -502,36 +500,31 @@ class Stream(Resource, StreamHandle):
         """
         if callback.is_inside() and self._is_open and self._owned:
             raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
-        self._end(force)
+        self._closing(self._end, force)
         # Also if an earlier close was interrupted that has destroyed it; not if a reset has, which reports nothing.
         if self._owned and not self._home.era.is_over:
             self._in_flight.conclude(0, "aclrtSynchronizeStream")
 
-    def _end(self, force: bool) -> None:
-        """Wait for the stream's work and destroy it; what a task has failed with stays deferred."""
-        handle = None
+    def _end(self, handle: Any, force: bool) -> None:
+        """Close the stream, which counts as closed already; what a task has failed with stays deferred."""
+        if not usable():
+            return
+        if not self._owned:
+            self._let_tasks_go_on()
+            return
+        in_flight = self._in_flight
         try:
-            handle = self._take_handle()
-            if handle is None or not usable():
-                return
-            in_flight = self._in_flight
-            if not self._owned:
-                self._let_tasks_go_on()
-                return
             ended, launched = in_flight.end_batch(), callback.launched(handle)
             if not force:
                 self._finish(handle)
-            in_flight.is_ending = True
-            try:
-                self._destroy(handle, force)
-            finally:
-                in_flight.is_ending = False
-        except BaseException as error:
-            # A signal handler may raise in place of the code of the destruction. Then a new stream may have the handle.
-            if handle is not None and (isinstance(error, AclError) or not self._in_flight.life.is_over):
-                self._in_flight.life.is_destroyed = False
-                self._open(handle)
+            in_flight.is_ending = in_flight.life.is_destroyed = True
+            self._destroy(handle, force)
+        except BaseException:
+            if self._is_closing:
+                in_flight.life.is_destroyed = False
             raise
+        finally:
+            in_flight.is_ending = False
         if force:
             in_flight.failures.discard()
         when_over(in_flight.device, partial(_let_go, in_flight, ended, launched))
@@ -556,8 +549,7 @@ class Stream(Resource, StreamHandle):
         """Call a function; if that needs the stream's context, which the thread does not have, make it current."""
         code = function(*arguments)
         if is_expected(abs(code), *_ANOTHER_CONTEXT):
-            with switched(self._context):
-                code = function(*arguments)
+            code = Context._lend(self._context, HOST)._call(function, *arguments)
         return code
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
@@ -566,8 +558,7 @@ class Stream(Resource, StreamHandle):
         allocator.forget_stream(address(handle), self._home.era)
         lib.ascend_rt_await_left(handle)
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
-        self._in_flight.life.is_destroyed = True
-        code = self._in_its_context(getattr(lib, name), handle)
+        code = self._in_its_context(self._give_back, getattr(lib, name))
         if not is_expected(code, lib.ACL_ERROR_RT_INVALID_HANDLE):  # its device was reset
             check(code, name)
 
@@ -595,7 +586,7 @@ class Stream(Resource, StreamHandle):
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
         try:
-            if self._is_open and (callback.is_inside() or self._is_busy()):
+            if self._is_open and (self._lacks_context() or callback.is_inside() or self._is_busy()):
                 return False
             self.close()
         except AclError as error:

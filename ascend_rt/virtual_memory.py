@@ -12,7 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check_address, ffi, lib, usable
+from ascend_rt._driver import address, call, check_address, ffi, lib
 from ascend_rt._ipc import process_numbers
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._locks import new_lock
@@ -72,9 +72,9 @@ class PhysicalMemory(Resource):
     def __init__(self, nbytes: int, device: Device | None = None, *, attribute: MemAttr | int | None = None) -> None:
         _lifecycle.initialize()
         out, nbytes = ffi.new("aclrtDrvMemHandle *"), check_size(nbytes)
-        call("aclrtMallocPhysical", out, nbytes, _properties(device, attribute), 0)
+        properties, where = _properties(device, attribute), HOST if device is None else home(device.id)
+        self._make(where, out, "aclrtMallocPhysical", out, nbytes, properties, 0)
         self._nbytes = nbytes
-        self._own(out[0], HOST if device is None else home(device.id))
 
     @staticmethod
     def granularity(
@@ -111,10 +111,10 @@ class PhysicalMemory(Resource):
         _lifecycle.initialize()
         nbytes = check_positive(nbytes)
         out = ffi.new("aclrtDrvMemHandle *")
-        call("aclrtMemImportFromShareableHandle", check_address(shareable), id_of(device), out)
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
-        memory._own(out[0], home(device.id))
+        arguments = check_address(shareable), id_of(device), out
+        memory._make(home(device.id), out, "aclrtMemImportFromShareableHandle", *arguments)
         return memory
 
     def export(self, processes: Iterable[int] | None = None) -> int:
@@ -156,7 +156,7 @@ class PhysicalMemory(Resource):
         return self._nbytes
 
     def _destroy(self, handle: Any) -> None:
-        call("aclrtFreePhysical", handle)
+        self._unmake("aclrtFreePhysical")
 
 
 def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
@@ -201,15 +201,28 @@ class MappedBuffer(Buffer):
         if self.is_closed:  # by another thread, which has not seen the view
             view.close()
 
-    def _take_handle(self) -> Any | None:
-        handle = super()._take_handle()  # first: who adds a range later sees that this is closed
+    def _close_ranges(self) -> None:
         with _ranges_lock:
             for view in tuple(self._ranges):
                 view.close()
-        return handle
+
+    def _forget(self) -> bool:
+        is_first = super()._forget()  # first: who adds a range later sees that this is closed
+        self._close_ranges()
+        return is_first
 
     def _destroy(self, handle: Any) -> None:
-        self._virtual._unmap(address(handle))
+        self._close_ranges()
+        if self._virtual.is_closed:  # which has unmapped it
+            return
+        start, mappings = address(handle), self._virtual._mappings
+        mapping = mappings.pop(start, None)
+        try:
+            self._unmake("aclrtUnmapMem")
+        except AclError:
+            if mapping is not None:
+                mappings[start] = mapping
+            raise
 
 
 class _Mapping(NamedTuple):
@@ -248,14 +261,13 @@ class VirtualMemory(Resource):
     _what = "virtual memory"
 
     def __init__(self, nbytes: int) -> None:
-        _lifecycle.initialize()
+        self._begin()
         out, nbytes = ffi.new("void **"), check_size(nbytes)
-        huge_pages = 1
-        call("aclrtReserveMemAddress", out, nbytes, 0, ffi.NULL, huge_pages)
         self._nbytes = nbytes
         # By address; an entry stays until it is unmapped, also if the buffer is garbage already.
         self._mappings: dict[int, _Mapping] = {}
-        self._own(out[0])
+        huge_pages = 1
+        self._make(HOST, out, "aclrtReserveMemAddress", out, nbytes, 0, ffi.NULL, huge_pages)
 
     @property
     def nbytes(self) -> int:
@@ -291,10 +303,11 @@ class VirtualMemory(Resource):
         ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
         """
         start = self._address(memory.nbytes, index(offset))
-        call("aclrtMapMem", ffi.cast("void *", start), memory.nbytes, 0, memory._handle, 0)
+        there = ffi.cast("void *", start)
         buffer = MappedBuffer.__new__(MappedBuffer)
         buffer._virtual, buffer._ranges = self, weakref.WeakSet()
-        buffer._set(ffi.cast("void *", start), memory.nbytes, memory, memory._home)
+        buffer._describe(memory.nbytes, memory)
+        buffer._make(memory._home, (there,), "aclrtMapMem", there, memory.nbytes, 0, memory._handle, 0)
         self._mappings[start] = _Mapping(weakref.ref(buffer), memory._home)
         return buffer
 
@@ -331,10 +344,13 @@ class VirtualMemory(Resource):
 
     def close(self) -> None:
         """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""
-        if not self.is_closed and usable():
-            call("aclrtReleaseMemAddress", self._handle)
-            self._owned = False
-        super().close()
+        if self._is_to_destroy:
+            self._closing(self._release)
+        else:
+            self._forget()
+
+    def _release(self, handle: Any) -> None:
+        self._unmake("aclrtReleaseMemAddress")
 
     def _address(self, nbytes: int, offset: int) -> int:
         if not 0 <= offset < offset + nbytes <= self._nbytes:
@@ -354,4 +370,4 @@ class VirtualMemory(Resource):
     def _destroy(self, handle: Any) -> None:
         for start in list(self._mappings):  # discarded together with this, and not yet their turn
             self._unmap(start)
-        call("aclrtReleaseMemAddress", handle)
+        self._release(handle)

@@ -20,6 +20,7 @@ from ascend_rt import (
     copy,
     copy_2d,
     copy_async,
+    ffi,
     fill,
     fill_async,
     pointer_attributes,
@@ -168,8 +169,8 @@ def test_closing_frees_at_once_without_arrays(device: Device, given_back: list[A
 def _stale(handle: int) -> Any:
     """Return a managed buffer of memory that may be gone."""
     stale = ManagedBuffer.__new__(ManagedBuffer)
-    stale._set(handle, N)
-    stale._owned = False
+    stale._describe(N, None)
+    stale._borrow(ffi.cast("void *", handle))
     return stale
 
 

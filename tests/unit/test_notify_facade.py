@@ -260,6 +260,7 @@ def test_a_thread_without_a_context_may_close_and_discard(device: Device) -> Non
     thread = threading.Thread(target=held.clear)
     thread.start()
     thread.join()
+    device.synchronize()  # the thread left it to one that has a context
     with Notify() as again:
         assert again.id == before
 

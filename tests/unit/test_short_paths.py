@@ -365,10 +365,8 @@ def test_a_handle_is_found_without_python(device: Device) -> None:
     with Stream() as stream, Event(timing=True) as event:
         assert called_in_python(lambda: event.record(stream)) == []
     event = Event()
-    taken: list[Any] = []
-    assert called_in_python(lambda: taken.append(event._take_handle())) == []
-    event._open(taken[0])
-    event.close()
+    assert called_in_python(lambda: event._closing(repr)) == []
+    assert event.is_closed
 
 
 @pytest.mark.parametrize("arguments", [(1,), (1, 2)])
