@@ -143,7 +143,11 @@ static PyObject *stream_get_in_flight(PyObject *self, void *unused) {
 static int stream_set_in_flight(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL || !PyObject_TypeCheck(value, in_flight_type)) {
-        PyErr_SetString(PyExc_TypeError, "what is in flight has a type of its own");
+        PyErr_SetString(PyExc_TypeError, "what is in flight has its type");
+        return -1;
+    }
+    if (((stream *)self)->in_flight != NULL) { /* threads may be using it */
+        PyErr_SetString(PyExc_RuntimeError, "this stream was created before; create another object");
         return -1;
     }
     set_field(self, (PyObject **)&((stream *)self)->in_flight, Py_NewRef(value));

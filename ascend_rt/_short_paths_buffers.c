@@ -43,10 +43,19 @@ static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count
     return destroy(self, FREE);
 }
 
+/* Whether a field of a slice is None or a plain integer: then nothing of the program runs when it is read. */
+static bool has_plain(PyObject *part, const char *name) {
+    PyObject *value = PyObject_GetAttrString(part, name);
+    const bool is_plain = value == Py_None || (value != NULL && Py_TYPE(value) == &PyLong_Type);
+    Py_XDECREF(value);
+    return is_plain;
+}
+
 /* Finds a part of a buffer that is a range of bytes and not empty. */
 static bool find_part(const buffer *self, PyObject *part, Py_ssize_t *start, Py_ssize_t *nbytes) {
     Py_ssize_t stop = 0, step = 0;
-    if (!PySlice_Check(part) || PySlice_Unpack(part, start, &stop, &step) != 0) {
+    if (!PySlice_Check(part) || !has_plain(part, "start") || !has_plain(part, "stop") || !has_plain(part, "step") ||
+        self->nbytes > PY_SSIZE_T_MAX || PySlice_Unpack(part, start, &stop, &step) != 0) {
         PyErr_Clear(); /* the method in Python will raise it again */
         return false;
     }
@@ -57,7 +66,8 @@ static bool find_part(const buffer *self, PyObject *part, Py_ssize_t *start, Py_
 static PyObject *buffer_part(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
     Py_ssize_t start = 0, nbytes = 0;
-    if (count != 1 || names != NULL || !has_pointer(&self->handle) || !find_part(self, args[0], &start, &nbytes)) {
+    if (count != 1 || names != NULL || !atomic_load(&shared->is_direct) || !has_pointer(&self->handle) ||
+        !find_part(self, args[0], &start, &nbytes)) {
         return call_python(&paths[PART], object, args, count, names);
     }
     return buffer_view(self, (uint64_t)start, (uint64_t)nbytes);

@@ -74,9 +74,10 @@ static PyObject *note_default_stream(PyObject *module, PyObject *object) {
 static PyObject *note_chosen(PyObject *module, PyObject *get) {
     (void)module;
     LOCK(default_streams_mutex);
-    PyObject *before = exchange(&chosen, Py_NewRef(get));
+    if (chosen == NULL) { /* it stays: threads may be about to call it */
+        STORE(chosen, Py_NewRef(get));
+    }
     UNLOCK(default_streams_mutex);
-    Py_XDECREF(before);
     Py_RETURN_NONE;
 }
 

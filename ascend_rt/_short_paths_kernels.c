@@ -9,7 +9,12 @@
 #error "Integers are packed by their first bytes."
 #endif
 
-static PyObject *scalar_sizes; /* numpy's types of scalars -> sizes in bytes */
+/* Types of numpy's scalars, which know_scalars() notes once. */
+static struct scalar {
+    PyTypeObject *type;
+    int32_t nbytes;
+} scalars[24];
+static size_t scalars_count;
 
 enum { LAUNCH_ON, PATHS };
 
@@ -50,11 +55,11 @@ static bool put_float(block *to, const kernel_parameter *of, double value) {
 }
 
 static bool put_integer(block *to, const kernel_parameter *of, PyObject *argument) {
-    enum { EXACT = 53 }; /* bits of a double */
+    const long long exact = 1LL << 53; /* from here on a double has gaps */
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(argument, &overflow);
     if (of->kind == 'f') {
-        return overflow == 0 && llabs(value) <= 1LL << EXACT && put_float(to, of, (double)value);
+        return overflow == 0 && value <= exact && value >= -exact && put_float(to, of, (double)value);
     }
     const bool is_signed = of->kind == 'i' || (of->kind == 'x' && value < 0);
     const int bits = 8 * of->nbytes - is_signed;
@@ -70,10 +75,12 @@ static bool put_scalar(block *to, const kernel_parameter *of, PyObject *argument
 
 /* Size of a scalar of numpy, or 0. */
 static int32_t size_of_scalar(PyObject *argument) {
-    PyObject *size = get_item(scalar_sizes, (PyObject *)Py_TYPE(argument));
-    const int32_t nbytes = size != NULL ? (int32_t)PyLong_AsLong(size) : 0;
-    Py_XDECREF(size);
-    return nbytes;
+    for (size_t i = 0; i < scalars_count; ++i) {
+        if (Py_TYPE(argument) == scalars[i].type) {
+            return scalars[i].nbytes;
+        }
+    }
+    return 0;
 }
 
 /* Returns false, without an exception, for what the method in Python packs or refuses. */
@@ -152,7 +159,8 @@ static bool find_blocks(PyObject *number, uint32_t *blocks) {
 
 static bool is_ready(const kernel *self) {
     PyObject *const binary = self->binary; /* NULL: not made by __init__() */
-    return binary != NULL && PyType_IsSubtype(Py_TYPE(binary), handle_type) && has_pointer((handle *)binary);
+    return self->function != 0 && binary != NULL && PyType_IsSubtype(Py_TYPE(binary), handle_type) &&
+           has_pointer((handle *)binary);
 }
 
 static PyObject *kernel_launch(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
@@ -179,12 +187,18 @@ static short_path paths[PATHS] = {
 const short_paths kernel_paths = {&kernel_type, paths, PATHS, NULL};
 
 static PyObject *know_scalars(PyObject *module, PyObject *sizes) {
+    enum { MOST = sizeof scalars / sizeof scalars[0] };
+    PyObject *type = NULL, *nbytes = NULL;
+    size_t count = 0;
     (void)module;
-    if (!PyDict_Check(sizes)) {
-        return PyErr_Format(PyExc_TypeError, "know_scalars() takes a dict, not %R", (PyObject *)Py_TYPE(sizes));
+    if (!PyDict_Check(sizes) || PyDict_Size(sizes) > MOST) {
+        return PyErr_Format(PyExc_TypeError, "know_scalars() takes a dict of at most %d types", MOST);
     }
-    set(&scalar_sizes, Py_NewRef(sizes));
-    Py_RETURN_NONE;
+    for (Py_ssize_t place = 0; PyDict_Next(sizes, &place, &type, &nbytes); ++count) {
+        scalars[count] = (struct scalar){(PyTypeObject *)Py_NewRef(type), (int32_t)PyLong_AsLong(nbytes)};
+    }
+    scalars_count = count;
+    return PyErr_Occurred() == NULL ? Py_NewRef(Py_None) : NULL;
 }
 
 bool kernels_add(PyObject *module) {

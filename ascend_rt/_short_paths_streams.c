@@ -91,8 +91,8 @@ static PyObject *wait_for_stream(stream *self, stream *other) {
 }
 
 static bool can_wait_for_stream(PyObject *self, PyObject *other) {
-    return is_stream(other) && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) && is_direct(DESTROY) &&
-           has_pointer((handle *)self) && has_pointer((handle *)other) && !is_open_told();
+    return Py_TYPE(other) == plain_stream && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) &&
+           is_direct(DESTROY) && has_pointer((handle *)self) && has_pointer((handle *)other) && !is_open_told();
 }
 
 static bool can_wait_for_event(PyObject *self, PyObject *other, int place) {

@@ -14,8 +14,21 @@ import pytest
 from support.calls import called_in_python
 from support.threads import in_thread
 
-from ascend_rt import Buffer, Context, Device, Event, MemoryPool, PinnedBuffer, Stream, _aclrt, copy_async, fill_async
+from ascend_rt import (
+    Buffer,
+    Context,
+    Device,
+    Event,
+    MemoryPool,
+    PinnedBuffer,
+    Stream,
+    _aclrt,
+    copy_async,
+    fill_async,
+    sim,
+)
 from ascend_rt._driver import open_short_paths
+from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 
 class Things:
@@ -266,3 +279,76 @@ def test_c_and_python_answer_odd_arguments_alike(use: Use, it: Things) -> None:
     finally:
         open_short_paths()
     assert in_c == in_python
+
+
+class Index:
+    """An integer whose value is asked for once."""
+
+    def __init__(self, act: Callable[[], int]) -> None:
+        self._act = act
+
+    def __index__(self) -> int:
+        return self._act()
+
+
+def test_what_an_index_of_a_slice_raises_is_not_lost(it: Things) -> None:
+    def interrupt() -> int:
+        asked.append(1)
+        raise KeyboardInterrupt
+
+    asked: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        it.buffer[Index(interrupt) : 9]  # type: ignore[misc]
+    assert asked == [1]
+
+
+def test_a_buffer_that_an_index_closes_has_no_view() -> None:
+    with Buffer(64) as buffer, pytest.raises(ClosedError):
+        buffer[Index(lambda: buffer.close() or 0) : 9]  # type: ignore[func-returns-value, misc]
+
+
+def test_a_part_of_more_than_half_of_all_addresses(it: Things) -> None:
+    huge = Buffer.from_handle(it.buffer.handle, 2**63 + 5)
+    assert repr(huge[0:8]) == repr(it.buffer[:8])
+    assert (huge[0:-1].nbytes, huge[8:-1].offset) == (2**63 + 4, 8)
+
+
+def test_a_stream_whose_record_is_replaced_is_asked_for_it(it: Things) -> None:
+    class Recording(Stream):
+        count = 0
+
+        def record(self, event: Event | None = None) -> Event:
+            self.count += 1
+            return super().record(event)
+
+    with Recording() as stream:
+        it.stream.wait(stream)
+        assert stream.count == 1
+
+
+@pytest.mark.simulator("faults")
+@pytest.mark.parametrize("function", ["aclrtMemPoolFreeAsync", "aclrtFree", "aclrtDestroyEvent"])
+def test_what_cannot_be_given_back_is_tried_once(function: str, it: Things) -> None:
+    made: dict[str, Callable[[], Any]] = {
+        "aclrtMemPoolFreeAsync": lambda: it.pool.allocate(64, it.stream),
+        "aclrtFree": lambda: Buffer(64),
+        "aclrtDestroyEvent": Event,
+    }
+    closed_twice, discarded = made[function](), made[function]()
+    sim.fail_call(function, 507899)
+    with pytest.raises(AclError, match="507899"):
+        closed_twice.close()
+    sim.clear()
+    closed_twice.close()
+    sim.fail_call(function, 507899)
+    with pytest.warns(AclWarning, match="507899"):
+        del discarded
+    sim.clear()
+
+
+def test_a_stream_is_not_created_again(it: Things) -> None:
+    with pytest.raises(RuntimeError, match="create another object"):
+        it.stream.__init__()  # type: ignore[misc]
+    closed(it.other)
+    with pytest.raises(RuntimeError, match="create another object"):
+        it.other.__init__()  # type: ignore[misc]
