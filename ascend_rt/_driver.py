@@ -269,7 +269,7 @@ def recent_message() -> str:
 def is_expected(code: int, *codes: int) -> bool:
     """Return whether an attempt has failed as it may, with one of the codes, or with any if none is named.
 
-    The runtime's text for that is discarded: it is no failure, and a later one must not be told with it.
+    The runtime's text for that is discarded: it was expected, and must not go with a later failure.
     """
     is_so = bool(code) and (not codes or code in codes)
     if is_so:

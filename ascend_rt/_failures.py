@@ -118,7 +118,7 @@ class Life:
 
 
 class FailureLog(_handles.FailureLog):
-    """The report that a stream, or the streams of a context, has made and nobody has raised yet."""
+    """The report that a stream, or the streams of a context, has made, and that was not raised yet."""
 
     __slots__ = ("into",)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The locks of the package, which a forked child gets back free.
 
-At a fork, other threads may hold locks. The child does not have these threads, so nobody would release them there.
+At a fork, other threads may hold locks. The child does not have these threads, so they would stay held there.
 """
 
 from __future__ import annotations

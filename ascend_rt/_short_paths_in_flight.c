@@ -87,7 +87,7 @@ static PyObject *completed_by(event *self) {
     if (newest.before == NULL) {
         return NULL;
     }
-    __atomic_fetch_add(&self->asked, 1, __ATOMIC_SEQ_CST); /* from here on nobody destroys it */
+    __atomic_fetch_add(&self->asked, 1, __ATOMIC_SEQ_CST); /* from here on it is not destroyed */
     if (is_direct(QUERY_EVENT) && has_pointer(&self->handle)) {
         void *const pointer = self->handle.pointer;
         Py_BEGIN_ALLOW_THREADS;

@@ -49,7 +49,7 @@ class _Wait:
         self.function = function
         self._object = arguments
         self._limit = limit
-        self._log = log  # kept alive: the call may note a failure in it when nobody waits any more
+        self._log = log  # kept alive: the call may note a failure in it after its waiter has left
         self._context = ffi.new("aclrtContext *")
         is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL if there is none, which the call will tell
         self.is_under_way = False
@@ -57,7 +57,7 @@ class _Wait:
         self._is_left = ffi.new("int32_t *")
 
     def run(self, tell: Callable[[], object]) -> None:
-        """Make the call, and tell its end; nobody may wait for it any more."""
+        """Make the call, and signal its end; the waiter may have left."""
         self.is_under_way = True
         try:
             self._code = self._call()

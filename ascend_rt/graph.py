@@ -409,5 +409,5 @@ def _give_up(stream: Stream) -> None:
     if not stream._is_open or not usable():
         return
     out = ffi.new("aclmdlRI *")
-    if not is_expected(lib.aclmdlRICaptureEnd(stream._handle, out)):  # the block's exception tells more
+    if not is_expected(lib.aclmdlRICaptureEnd(stream._handle, out)):  # the block's exception says more
         is_expected(lib.aclmdlRIDestroy(out[0]))

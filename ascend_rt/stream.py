@@ -542,7 +542,7 @@ class Stream(Resource, StreamHandle):
             code, _ = _waiting.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
         if code > 0 and code == in_flight.work.told and code == lib.aclrtSynchronizeStream(handle):
             log.discard()  # it stays: the stream is in STOP mode, and has told it
-        in_flight.work.failure("aclrtSynchronizeStream")  # known from now on: nobody can look for it afterwards
+        in_flight.work.failure("aclrtSynchronizeStream")  # known from now on: it cannot be looked for afterwards
         in_flight.work.note_stream()
 
     def _in_its_context(self, function: Callable[..., int], *arguments: Any) -> int:
