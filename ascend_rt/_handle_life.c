@@ -505,6 +505,8 @@ bool handle_own(PyObject *object, void *pointer, PyObject *home) {
     return tell_of_open(object);
 }
 
+bool has_deferred(void) { return PyObject_Length(deferred) != 0; }
+
 /* An exception of a signal handler ends the method anywhere; then the object is closed later. */
 void handle_finalize(PyObject *object) {
     if (!has_handle((handle *)object, ENDED)) {

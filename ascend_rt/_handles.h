@@ -147,6 +147,9 @@ bool handle_own(PyObject *self, void *pointer, PyObject *home);
 /* A new reference to a view of a part of a buffer whose pointer is known. Closing the buffer closes the view. */
 PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
 
+/* Whether discarded objects wait for a call that closes them. */
+bool has_deferred(void);
+
 /* Gives the handle of an object back that is discarded. Returns false if the method in Python has to. */
 bool discard(handle *self);
 /* Whether somebody is told of objects that own a handle. */

@@ -197,8 +197,7 @@ PyObject *destroy(handle *self, int place) {
     return fail(code, functions[place].name);
 }
 
-/* Lets Python warn if an object that is discarded could not be destroyed. */
-static void warn_of_discarded(handle *self, aclError code, const char *function) {
+void warn_of_discarded(handle *self, aclError code, const char *function) {
     if (code == ACL_SUCCESS) {
         return;
     }
@@ -236,7 +235,7 @@ bool discard(handle *self) {
             return true;
         }
     }
-    return false;
+    return PyType_IsSubtype(type, pool_buffer_type) && discard_pool_buffer(self);
 }
 
 /* Putting paths in the place of methods. */

@@ -215,6 +215,11 @@ static inline uint64_t disruptions(uint64_t aborts) {
     return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + atomic_load(shared->reports) + aborts : UNKNOWN;
 }
 
+/* Lets Python warn if an object that is discarded could not be destroyed. */
+void warn_of_discarded(handle *self, aclError code, const char *function);
+/* Frees memory of a pool that is discarded; returns false if Python has to. */
+bool discard_pool_buffer(handle *freed);
+
 /* Home of a new object as a new reference, or NULL: its context, as for memory, or only its device. */
 enum living { IN_CONTEXT, ON_DEVICE };
 PyObject *home_of_new(enum living living);

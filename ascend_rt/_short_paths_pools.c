@@ -62,7 +62,7 @@ static PyObject *pool_allocate(PyObject *pool, arguments args, Py_ssize_t count,
     PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
     size_t nbytes = 0;
     if (parse(&of_pool[ALLOCATE].of, given, args, count, names) && plain_pool_buffer != NULL &&
-        find_size(given[NBYTES], &nbytes) && is_direct(POOL_MALLOC) && has_pointer((handle *)pool) &&
+        find_size(given[NBYTES], &nbytes) && is_direct(POOL_MALLOC) && !has_deferred() && has_pointer((handle *)pool) &&
         (on = given_or_current(given[STREAM])) != NULL && has_pointer((handle *)on) && LOAD(((handle *)on)->is_owned)) {
         result = allocate(pool, on, nbytes);
     }
@@ -76,23 +76,47 @@ static bool can_free(pool_buffer *self, PyObject *pool, PyObject *stream_) {
            has_pointer((handle *)pool) && is_stream(stream_) && has_pointer((handle *)stream_);
 }
 
-/* Frees the memory in the order of its stream. NULL without an exception: nothing was freed, and Python knows another
- * way, in the stream's context or without it. */
-static PyObject *free_in_order(handle *freed, stream *stream_) {
+static aclError free_in_order(handle *freed, stream *stream_) {
     void *const pointer = freed->pointer, *const on = stream_->handle.pointer;
     aclError code;
     if (!handle_shut(freed)) {
-        Py_RETURN_NONE; /* another thread has closed it */
+        return ACL_SUCCESS; /* another thread has closed it */
     }
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtMemPoolFreeAsync, POOL_FREE)(pointer, on);
     Py_END_ALLOW_THREADS;
+    return code;
+}
+
+/* Whether Python knows another way to free it: in the stream's context, or without the stream. */
+static bool has_other_way(aclError code) {
+    return code == ACL_ERROR_RT_STREAM_CONTEXT || code == ACL_ERROR_RT_INVALID_HANDLE;
+}
+
+/* NULL without an exception: nothing was freed, and Python has to do it. */
+static PyObject *close_in_order(handle *freed, stream *stream_) {
+    const aclError code = free_in_order(freed, stream_);
     if (code == ACL_SUCCESS) {
         Py_RETURN_NONE;
     }
     handle_reopen(freed);
-    const bool has_other_way = code == ACL_ERROR_RT_STREAM_CONTEXT || code == ACL_ERROR_RT_INVALID_HANDLE;
-    return has_other_way ? NULL : fail(code, functions[POOL_FREE].name);
+    return has_other_way(code) ? NULL : fail(code, functions[POOL_FREE].name);
+}
+
+bool discard_pool_buffer(handle *freed) {
+    pool_buffer *const self = (pool_buffer *)freed;
+    PyObject *pool = get_field(self, &self->buffer.parent), *stream_ = get_field(self, &self->stream);
+    const bool is_here = Py_TYPE(freed) == plain_pool_buffer && can_free(self, pool, stream_);
+    const aclError code = is_here ? free_in_order(freed, (stream *)stream_) : ACL_ERROR_RT_INVALID_HANDLE;
+    const bool is_done = is_here && !has_other_way(code);
+    Py_XDECREF(stream_);
+    Py_XDECREF(pool);
+    if (is_here && !is_done) {
+        handle_reopen(freed);
+    } else if (is_done) {
+        warn_of_discarded(freed, code, functions[POOL_FREE].name);
+    }
+    return is_done;
 }
 
 static PyObject *pool_buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
@@ -100,7 +124,7 @@ static PyObject *pool_buffer_close(PyObject *object, arguments args, Py_ssize_t 
     PyObject *pool = get_field(self, &self->buffer.parent), *stream_ = get_field(self, &self->stream);
     PyObject *result = NULL;
     if (count == 0 && names == NULL && Py_TYPE(object) == plain_pool_buffer && can_free(self, pool, stream_)) {
-        result = free_in_order(&self->buffer.handle, (stream *)stream_);
+        result = close_in_order(&self->buffer.handle, (stream *)stream_);
     }
     Py_XDECREF(stream_);
     Py_XDECREF(pool);

@@ -90,6 +90,7 @@ SPELLINGS: dict[str, Use] = {
     "graph.launch(stream=)": lambda it: it.graph.launch(stream=it.stream),
     "graph.launch()": lambda it: it.graph.launch(),
     "pool.allocate(stream)": lambda it: it.pool.allocate(64, it.stream).close(),
+    "pool.allocate(stream), discarded": lambda it: it.pool.allocate(64, it.stream),
     "pool.allocate(stream=)": lambda it: it.pool.allocate(nbytes=64, stream=it.stream).close(),
 }
 
@@ -344,6 +345,13 @@ def test_what_cannot_be_given_back_is_tried_once(function: str, it: Things) -> N
     with pytest.warns(AclWarning, match="507899"):
         del discarded
     sim.clear()
+
+
+def test_memory_of_a_pool_that_a_thread_without_a_context_discards_is_freed(it: Things, device: Device) -> None:
+    left = [it.pool.allocate(64, it.stream)]
+    in_thread(left.clear)
+    device.synchronize()
+    assert it.pool.statistics.used == 0
 
 
 def test_a_stream_is_not_created_again(it: Things) -> None:
