@@ -5,6 +5,9 @@
 PyTypeObject *plain_buffer;
 
 enum { INIT, CLOSE, PART, PATHS };
+enum { SLICE_FIELDS = 3 };
+
+static PyObject *slice_fields[SLICE_FIELDS]; /* their names */
 
 static short_path paths[PATHS];
 
@@ -43,19 +46,22 @@ static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count
     return destroy(self, FREE);
 }
 
-/* Whether a field of a slice is None or a plain integer: then nothing of the program runs when it is read. */
-static bool has_plain(PyObject *part, const char *name) {
-    PyObject *value = PyObject_GetAttrString(part, name);
-    const bool is_plain = value == Py_None || (value != NULL && Py_TYPE(value) == &PyLong_Type);
-    Py_XDECREF(value);
+/* Whether all fields of a slice are None or plain integers: then nothing of the program runs when they are read. */
+static bool is_plain(PyObject *part) {
+    bool is_plain = true;
+    for (int i = 0; i < SLICE_FIELDS && is_plain; ++i) {
+        PyObject *value = PyObject_GetAttr(part, slice_fields[i]);
+        is_plain = value == Py_None || (value != NULL && Py_TYPE(value) == &PyLong_Type);
+        Py_XDECREF(value);
+    }
     return is_plain;
 }
 
 /* Finds a part of a buffer that is a range of bytes and not empty. */
 static bool find_part(const buffer *self, PyObject *part, Py_ssize_t *start, Py_ssize_t *nbytes) {
     Py_ssize_t stop = 0, step = 0;
-    if (!PySlice_Check(part) || !has_plain(part, "start") || !has_plain(part, "stop") || !has_plain(part, "step") ||
-        self->nbytes > PY_SSIZE_T_MAX || PySlice_Unpack(part, start, &stop, &step) != 0) {
+    if (!PySlice_Check(part) || !is_plain(part) || self->nbytes > PY_SSIZE_T_MAX ||
+        PySlice_Unpack(part, start, &stop, &step) != 0) {
         PyErr_Clear(); /* the method in Python will raise it again */
         return false;
     }
@@ -80,8 +86,13 @@ static short_path paths[PATHS] = {
 };
 
 static bool connect(PyObject *class) {
+    static const char *const fields[SLICE_FIELDS] = {"start", "stop", "step"};
     plain_buffer = (PyTypeObject *)Py_NewRef(class);
-    return true;
+    bool is_connected = true;
+    for (int i = 0; i < SLICE_FIELDS && is_connected; ++i) {
+        is_connected = (slice_fields[i] = PyUnicode_InternFromString(fields[i])) != NULL;
+    }
+    return is_connected;
 }
 
 const short_paths buffer_paths = {&buffer_type, paths, PATHS, connect};
