@@ -150,8 +150,8 @@ int ascend_rt_await_failed_task(uint64_t above, const uint64_t *end, ascend_rt_f
 /* Lets the listener with that end hear what has failed so far, and no more. */
 void ascend_rt_end_listening(uint64_t *end);
 
-/* What a synchronization has received of failed tasks, which the runtime reports once: until it is raised, or found to
- * be the failure of something else. Threads that synchronize the same object share it. */
+/* The report of a failed task that a synchronization has received, kept until it is raised, or until it turns out to
+ * concern something else: the runtime reports a failure once. Threads that synchronize the same object share it. */
 typedef struct ascend_rt_report {
     int32_t code; /* 0: there is none */
     char *text;   /* the runtime's for it; NULL: none */

@@ -97,7 +97,7 @@ class _NotLoaded(_Loaded):
 
 
 def is_replaced(name: str) -> bool:
-    """Return whether another function is in the place of one of :data:`lib`."""
+    """Return True if a function of :data:`lib` was replaced by another one."""
     return name in _replaced
 
 

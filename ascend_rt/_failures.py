@@ -124,7 +124,7 @@ class FailureLog(_handles.FailureLog):
 
     def __init__(self) -> None:
         self.into = ffi.cast("ascend_rt_report *", self.address)  # valid as long as this object
-        """What the calls of synchronizations are given, to note a failure in."""
+        """Pointer for the calls of synchronizations, which note a failure there."""
 
     def deferred(self, function: str, task: Callable[[int], FailedTask | None]) -> AclError | None:
         """Return the error of the report that is deferred, if there is one and it is of a task; it stays.
@@ -177,7 +177,7 @@ def of_context(context: Any | None) -> FailureLog:
 
 
 def begin_context(context: Any, log: FailureLog) -> None:
-    """Note the log of a new context, in the place of that of an older one which had its handle."""
+    """Register the log of a new context; an older context may have had the same handle."""
     _of_context[address(context)] = log
 
 

@@ -403,8 +403,8 @@ static PyObject *handle_give_back(PyObject *object, PyObject *const *args, Py_ss
         return NULL;
     }
     PyObject *code = call_with(args[0], view, args + 1, count - 1);
-    /* What a signal handler raises inside of a function of Python's, which has taken the place of the one in C, comes
-     * instead of the code. Then something new may have the handle. */
+    /* Without a code, a signal handler may have raised inside a Python function that replaces the C function: the
+     * handle may belong to a new object by then. */
     if (code != NULL ? is_success(code) : !PyErr_ExceptionMatches(ascend_error)) {
         finish_closing(self, NULL);
     }

@@ -95,7 +95,7 @@ typedef struct kernel {
     uint64_t function; /* its handle */
 } kernel;
 
-/* What is known of the failures of a stream, or of the streams of a context; ascend_rt._failures explains it. */
+/* Failures of a stream, or of the streams of a context; ascend_rt._failures explains the log. */
 typedef struct failure_log {
     PyObject ob_base;
     ascend_rt_report report; /* that is deferred */
@@ -147,7 +147,7 @@ bool handle_own(PyObject *self, void *pointer, PyObject *home);
 /* A new reference to a view of a part of a buffer whose pointer is known. Closing the buffer closes the view. */
 PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
 
-/* Whether discarded objects wait for a call that closes them. */
+/* Returns true if discarded objects wait for a call that closes them. */
 bool has_deferred(void);
 
 /* Gives the handle of an object back that is discarded. Returns false if the method in Python has to. */

@@ -21,7 +21,7 @@ static raised put_aside(void) {
     return before;
 }
 
-/* What was raised meanwhile has it for a context. */
+/* An exception that was raised meanwhile gets it as its context. */
 static void bring_back(raised before) {
     if (before.type == NULL || PyErr_Occurred() == NULL) {
         if (before.type != NULL) {

@@ -63,7 +63,7 @@ static inline bool is_event(PyObject *object) {
     return Py_TYPE(object) == plain_event || PyType_IsSubtype(Py_TYPE(object), event_type);
 }
 
-/* Whether others may have the event's handle, of which Python keeps a note. */
+/* Returns true if others may have the event's handle, of which Python keeps a note. */
 static inline bool is_shared_event(PyObject *object) { return is_event(object) && LOAD(((event *)object)->is_shared); }
 
 static inline bool is_stream(PyObject *object) {

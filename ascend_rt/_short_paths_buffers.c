@@ -46,7 +46,7 @@ static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count
     return destroy(self, FREE);
 }
 
-/* Whether all fields of a slice are None or plain integers: then nothing of the program runs when they are read. */
+/* Returns true if all fields of a slice are None or plain integers: reading them runs no code of the program. */
 static bool is_plain(PyObject *part) {
     bool is_plain = true;
     for (int i = 0; i < SLICE_FIELDS && is_plain; ++i) {

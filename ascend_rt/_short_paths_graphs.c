@@ -10,7 +10,7 @@ static bool can_launch(graph *self, PyObject *on) {
     return is_direct(EXECUTE) && has_pointer(&self->handle) && has_pointer((handle *)on) && LOAD(self->kept) != NULL;
 }
 
-/* Whether a list has more than an empty list. */
+/* Returns true if a list has more than an empty list. */
 static bool is_anything_in(PyObject *kept) {
     PyObject *const first = PyList_Size(kept) == 1 ? PyList_GetItem(kept, 0) : NULL;
     return first != NULL && PyList_Check(first) ? PyList_Size(first) > 0 : PyList_Size(kept) > 0;

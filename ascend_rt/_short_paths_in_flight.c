@@ -69,13 +69,13 @@ PyObject *disruptions_so_far(PyObject *module, PyObject *unused) {
     return PyLong_FromUnsignedLongLong(disruptions(aborts_known()));
 }
 
-/* What a wait has kept: the batch that the record has ended, the disruptions before the wait, and the event. */
+/* Returns true for what a wait keeps: the batch that the record has ended, the disruptions before, and the event. */
 static bool is_of_wait(PyObject *kept) {
     return PyTuple_Size(kept) == 3 && Py_TYPE(PyTuple_GetItem(kept, 0)) == batch_type &&
            is_event(PyTuple_GetItem(kept, 2));
 }
 
-/* Whether a synchronization of the stream that has waited proves that the wait has not ended otherwise. */
+/* Returns true if a synchronization of the waiting stream proves that the wait has succeeded. */
 static bool is_proven(PyObject *of_wait, uint64_t now) {
     return PyLong_AsUnsignedLongLong(PyTuple_GetItem(of_wait, 1)) == now;
 }

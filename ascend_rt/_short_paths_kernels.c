@@ -128,7 +128,7 @@ static bool pack(const kernel *self, block *to, arguments args, Py_ssize_t count
     return is_none(self->plan) ? pack_guessed(to, args, count) : pack_known(self, to, args, count);
 }
 
-/* Whether a check wants to know accesses, which the method in Python declares. */
+/* Returns true if a check wants to know accesses, which the method in Python declares. */
 static bool are_accesses_wanted(void) {
     return functions[WANTS_ACCESSES].slot->present && FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() != 0;
 }

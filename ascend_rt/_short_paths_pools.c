@@ -88,7 +88,7 @@ static aclError free_in_order(handle *freed, stream *stream_) {
     return code;
 }
 
-/* Whether Python knows another way to free it: in the stream's context, or without the stream. */
+/* Returns true if Python has another way to free it: in the stream's context, or without the stream. */
 static bool has_other_way(aclError code) {
     return code == ACL_ERROR_RT_STREAM_CONTEXT || code == ACL_ERROR_RT_INVALID_HANDLE;
 }

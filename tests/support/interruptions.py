@@ -59,7 +59,7 @@ def _interrupted(call: Callable[[], object], at: int) -> str | None:
     try:
         call()
     except Interruption:
-        pass
+        assert where is not None, "an exception of an earlier call"
     finally:
         sys.settrace(before)
     return where

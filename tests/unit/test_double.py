@@ -159,13 +159,15 @@ del memory
 sim.fail_task(507015, waiting)
 waiting.wait(busy.record(), timeout=float("inf"))
 after = waiting.record()
+codes = []
 for look in (lambda: WAY, waiting.synchronize, waiting.synchronize, lambda: WAY):
     try:
         look()
-    except AclError:
-        pass
+    except AclError as error:
+        codes.append(error.code)
     gc.collect()
     assert kept() is not None
+assert set(codes) == {507015}, codes
 gate.record(Stream())
 busy.synchronize()
 gc.collect()
