@@ -23,7 +23,7 @@ from cffi import FFI
 from backends.abi import declarations
 from backends.abi.declarations import Declarations, Function
 
-SUPPORT_HEADER = Path(__file__).resolve().parent / "ascend_rt" / "_aclrt_support.h"
+SUPPORT_HEADER = Path(__file__).resolve().parent / "ascend_rt" / "_native" / "aclrt_support.h"
 
 # The ways from C into Python; "+C" because the callback gate that takes them is compiled on its own.
 PYTHON_ENTRIES = """\
@@ -73,8 +73,8 @@ _DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void
 _SOURCE = """\
 #include "abi/acl.h"
 
-#include "_aclrt_arguments.h"
-#include "_aclrt_support.h"
+#include "aclrt_arguments.h"
+#include "aclrt_support.h"
 
 {defaults}
 

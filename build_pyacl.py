@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the C source of the extension module ``ascend_rt._pyacl``: ``python build_pyacl.py _pyacl.c``.
+"""Write the C source of the extension module ``ascend_rt.pyacl._pyacl``: ``python build_pyacl.py _pyacl.c``.
 
 Each function of ``pyacl_table.py`` becomes a C function that converts its arguments, calls the C function of the ABI
 through the table of ``ascend_rt._aclrt`` without the GIL, and returns the outputs and the error code. A function that
-takes or returns more than numbers and texts is written by hand, in Python or in ``_pyacl_support.c``; what is generated
+takes or returns more than numbers and texts is written by hand, in Python or in ``pyacl_support.c``; what is generated
 for it is the conversion of its arguments.
 """
 
@@ -234,7 +234,7 @@ def document(entry: Entry) -> str:
 
 _SOURCE = """\
 /* Written by build_pyacl.py. */
-#include "_pyacl_support.h"
+#include "pyacl_support.h"
 
 enum {{
 {slots}

@@ -9,7 +9,7 @@ A line is ``name``, or ``name(parameters) -> results``, and after a ``;`` what i
 - ``error=``      the text for wrong arguments, if it is not ``<name> args parse failed``: ``!`` stands for that with an
   exclamation mark, ``cpython`` for CPython's own texts;
 - ``in=``         the module of ``ascend_rt.pyacl`` that has the function, called after the arguments were converted;
-  ``c`` is ``_pyacl_support.c``;
+  ``c`` is ``pyacl_support.c``;
 - ``initial=``    what the outputs are if the C function leaves them alone, if not 0;
 - ``warning=``    the text of the warning that every call gives;
 - ``ends_event``  the event, which is the first argument, is gone once the function has succeeded;

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ascend_rt import _source_tree
+from ascend_rt._startup import source_tree
 
 TYPE_CHECKING = False  # importing typing costs more than all that is here
 if TYPE_CHECKING:
     from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
-    from ascend_rt._acl_finder import install_acl
-    from ascend_rt._device_properties import DeviceProperties
-    from ascend_rt._driver import ffi, lib, library, supports, use
-    from ascend_rt._failures import FailedTask
-    from ascend_rt._library import Library
-    from ascend_rt._options import EventOptions, StreamOptions
+    from ascend_rt._runtime.driver import ffi, lib, library, supports, use
+    from ascend_rt._runtime.failures import FailedTask
+    from ascend_rt._runtime.library import Library
+    from ascend_rt._startup.acl_finder import install_acl
     from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator
     from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch
     from ascend_rt.context import Context
     from ascend_rt.device import Device, MemoryInfo, MemoryUsage
+    from ascend_rt.device_properties import DeviceProperties
     from ascend_rt.errors import (
         AclError,
         AclWarning,
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from ascend_rt.memory import Buffer, PointerAttributes, RegisteredMemory, pointer_attributes
     from ascend_rt.memory_pool import MemoryPool, PoolBuffer, PoolStatistics
     from ascend_rt.notify import CountingNotify, Notify
+    from ascend_rt.options import EventOptions, StreamOptions
     from ascend_rt.pinned_memory import PinnedBuffer
     from ascend_rt.stream import Stream
     from ascend_rt.transfer import (
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from ascend_rt.versions import Version, version
     from ascend_rt.virtual_memory import MappedBuffer, PhysicalMemory, VirtualMemory
 
-_source_tree.give_way_to_installed()
+source_tree.give_way_to_installed()
 
 __version__ = "0.1.0"
 
@@ -160,16 +160,15 @@ __all__ = [
 # Every name is imported when it is first used, and only what it needs: a program that makes raw calls alone loads no
 # facade, and the import of numpy takes twice as long as all the rest. Names by module:
 _NAMES = {
-    "_acl_finder": "install_acl",
-    "_device_properties": "DeviceProperties",
-    "_driver": "ffi lib library supports use",
-    "_failures": "FailedTask",
-    "_library": "Library",
-    "_options": "EventOptions StreamOptions",
+    "_startup.acl_finder": "install_acl",
+    "_runtime.driver": "ffi lib library supports use",
+    "_runtime.failures": "FailedTask",
+    "_runtime.library": "Library",
     "allocator": "Allocator AllocatorStatistics CachingAllocator",
     "cache": "cmo cmo_barrier cmo_prefetch",
     "context": "Context",
     "device": "Device MemoryInfo MemoryUsage",
+    "device_properties": "DeviceProperties",
     "errors": (
         "AclError AclWarning AscendError CaptureError ClosedError DeviceLost ForkedProcess "
         "InvalidArgument InvalidHandle LibraryError NoContext NotSupported OutOfMemory ResourceExhausted "
@@ -184,6 +183,7 @@ _NAMES = {
     "memory": "Buffer PointerAttributes RegisteredMemory pointer_attributes",
     "memory_pool": "MemoryPool PoolBuffer PoolStatistics",
     "notify": "CountingNotify Notify",
+    "options": "EventOptions StreamOptions",
     "pinned_memory": "PinnedBuffer",
     "stream": "Stream",
     "transfer": (

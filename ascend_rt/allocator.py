@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import callback
-from ascend_rt._driver import address, call, ffi, lib, pointer
-from ascend_rt._handles import Place
-from ascend_rt._lifecycle import HOST, Era, era_of
-from ascend_rt._locks import new_lock
+from ascend_rt._native.handles import Place
+from ascend_rt._runtime.driver import address, call, ffi, lib, pointer
+from ascend_rt._runtime.lifecycle import HOST, Era, era_of
+from ascend_rt._runtime.locks import new_lock
 from ascend_rt.context import Context, current_device_id
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
 from ascend_rt.memory import Buffer, check_positive

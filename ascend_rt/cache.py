@@ -10,7 +10,7 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING
 
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._runtime.driver import call, ffi, lib
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.memory import Buffer, on_device
 

@@ -8,7 +8,7 @@ The path of a call into Python and back:
    stream is being captured.
 2. The runtime gets a C function and the address of the call (``aclrtLaunchHostFunc``).
 3. On the context's callback thread the runtime calls the function, once all earlier work of the stream is done.
-4. The function (``_host_functions.c``) passes the gate into Python, unless the interpreter is about to end; then the
+4. The function (``host_functions.c``) passes the gate into Python, unless the interpreter is about to end; then the
    call is dropped. It takes the call out of the set, if it is there, and runs it.
 5. An exception has no caller to be raised in: :func:`report` passes it to :data:`on_error` if that is set, and to
    ``sys.unraisablehook``; the stream goes on.
@@ -32,8 +32,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ascend_rt import _captured, _handles
-from ascend_rt._driver import address, check, ffi, lib, pointer
+from ascend_rt._native import handles
+from ascend_rt._runtime import captures
+from ascend_rt._runtime.driver import address, check, ffi, lib, pointer
 
 __all__ = ["on_error"]
 
@@ -43,42 +44,42 @@ on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
 Those are functions in a stream and of :func:`ascend_rt.on_task_failed`, kernels in Python, and allocators.
 """
 
-_ENTRY = ffi.cast("aclrtHostFunc", _handles.host_function_entry)
-_pending: set[_handles.Call] = _handles.pending
+_ENTRY = ffi.cast("aclrtHostFunc", handles.host_function_entry)
+_pending: set[handles.Call] = handles.pending
 
 
 def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Enqueue a Python function on a stream's handle and keep it alive until it has run, or as long as its graph."""
     if not callable(function):
         raise TypeError(f"a stream calls a function, not {type(function).__name__}")
-    call = _handles.Call(address(stream), function, arguments, keywords)
+    call = handles.Call(address(stream), function, arguments, keywords)
     argument = pointer(call.address)
-    captured = _captured.kept_with(stream)
+    captured = captures.kept_with(stream)
     if captured is not None:
         captured.append(call)  # before the call, in whose place the exception of a signal handler may come
     _pending.add(call)  # also then: another thread may end the capture first
     code = lib.aclrtLaunchHostFunc(stream, _ENTRY, argument)
-    if code or _captured.has_task(stream, captured, call):
+    if code or captures.has_task(stream, captured, call):
         _pending.discard(call)
         check(code, "aclrtLaunchHostFunc")
     else:
         call.is_launched = True
 
 
-def launched(stream: Any) -> list[_handles.Call]:
+def launched(stream: Any) -> list[handles.Call]:
     """Return the calls that a stream has so far: those that an abort or a destruction drops, unlike later ones."""
     wanted = address(stream) or None  # NULL is another stream in each context
     return [call for call in _pending.copy() if call.stream == wanted and call.is_launched]
 
 
-def drop(calls: list[_handles.Call]) -> None:
+def drop(calls: list[handles.Call]) -> None:
     """Release calls after their stream was aborted or destroyed: those that have not run never will."""
     _pending.difference_update(calls)
 
 
 def is_inside() -> bool:
     """Whether the calling thread runs a host function: there, waiting for its stream would never end."""
-    return _handles.is_inside()
+    return handles.is_inside()
 
 
 def report(error: BaseException, function: Callable[..., object]) -> None:

@@ -10,17 +10,17 @@ from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
-from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib, pointer
-from ascend_rt._handles import Place
-from ascend_rt._lifecycle import HOST, Home
-from ascend_rt._resource import Resource
+from ascend_rt._native.handles import Place
+from ascend_rt._runtime import blocking, failures, lifecycle, retention
+from ascend_rt._runtime.driver import address, call, check, check_address, ffi, is_expected, lib, pointer
+from ascend_rt._runtime.lifecycle import HOST, Home
+from ascend_rt._runtime.resource import Resource
 from ascend_rt.errors import AclError, DeviceLost, RuntimeClosed, error_for
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ascend_rt._failures import FailureLog
+    from ascend_rt._runtime.failures import FailureLog
     from ascend_rt.stream import Stream
 
 
@@ -72,17 +72,17 @@ class Context(Place, Resource):
     def _make_current(self, device_id: int) -> None:
         """Create the context, which the C function makes current."""
         out = ffi.new("aclrtContext *")
-        self._log = _failures.FailureLog()
-        counted: list[_lifecycle.Era] = []
+        self._log = failures.FailureLog()
+        counted: list[lifecycle.Era] = []
         try:
-            _lifecycle.count_context(device_id, counted)
+            lifecycle.count_context(device_id, counted)
             self._make(Home(counted[0]), out, "aclrtCreateContext", out, device_id)
         except BaseException:
             if counted and not self._is_open:
-                _lifecycle.uncount_context(counted[0])
+                lifecycle.uncount_context(counted[0])
             raise
-        _failures.begin_context(out[0], self._log)
-        _lifecycle.explicit_contexts[address(out[0])] = self
+        failures.begin_context(out[0], self._log)
+        lifecycle.explicit_contexts[address(out[0])] = self
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -127,14 +127,14 @@ class Context(Place, Resource):
         super().close()
         if self._owned:
             device = self._home.era.device_id
-            _in_flight.conclude_all(self._log, 0, "aclrtSynchronizeDevice", None, device, handle)
+            retention.conclude_all(self._log, 0, "aclrtSynchronizeDevice", None, device, handle)
 
     def _finish(self) -> Any:
         """Wait for the work; what a task has failed with stays deferred. Return the handle."""
         handle, log = self._handle, self._log
         with suppress(AclError):  # unless other code has destroyed it
-            code, _ = self._call(_waiting.wait_for_context, log)
-            if _in_flight.has_told(code, handle) or isinstance(error_for(code, ""), DeviceLost):
+            code, _ = self._call(blocking.wait_for_context, log)
+            if retention.has_told(code, handle) or isinstance(error_for(code, ""), DeviceLost):
                 log.discard()  # it stays: in STOP mode, and of a device that is lost
         return handle
 
@@ -143,7 +143,7 @@ class Context(Place, Resource):
             return
         try:
             if not self._close_if_done():
-                _lifecycle.defer(self)
+                lifecycle.defer(self)
                 message = f"{self!r} was discarded; it is destroyed when its work is done. Close it"
                 warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
         except RuntimeClosed:  # after the test, by the exit in another thread
@@ -164,30 +164,30 @@ class Context(Place, Resource):
         return is_expected(code) and code == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
 
     def _destroy(self, handle: Any) -> None:
-        _lifecycle.destroy_context(self, handle)
-        _failures.forget_context(handle)
+        lifecycle.destroy_context(self, handle)
+        failures.forget_context(handle)
 
 
 def home(device_id: int | None = None) -> Home:
     """Return what a new object lives in: on the device of the calling thread's context, or on the one that is given."""
-    usual = _lifecycle.usual_home
+    usual = lifecycle.usual_home
     if usual is not None and device_id in (None, usual.era.device_id):
         return usual
-    handle = current_handle_or_none() if _lifecycle.explicit_contexts else None
-    owner = None if handle is None else _lifecycle.explicit_contexts.get(address(handle))
+    handle = current_handle_or_none() if lifecycle.explicit_contexts else None
+    owner = None if handle is None else lifecycle.explicit_contexts.get(address(handle))
     if owner is not None and device_id in (None, owner._home.era.device_id):
         return Home(owner._home.era, owner)
-    return home_of_device() if device_id is None else _lifecycle.home_of(device_id)
+    return home_of_device() if device_id is None else lifecycle.home_of(device_id)
 
 
 def home_of_device() -> Home:
     """Return what a new object lives in that needs no context, only its device: the one of the thread's context."""
-    return _lifecycle.only_home or _lifecycle.home_of(current_device_id())
+    return lifecycle.only_home or lifecycle.home_of(current_device_id())
 
 
 def _home_of_context(handle: Any) -> Home:
     """Return what a context lives in: it is one of ours, or the current one, or of a device that is not known."""
-    owner = _lifecycle.explicit_contexts.get(address(handle))
+    owner = lifecycle.explicit_contexts.get(address(handle))
     if owner is not None:
         return owner._home
     return home_of_device() if current_handle_or_none() == handle else HOST
@@ -226,7 +226,7 @@ def current_handle_or_none() -> Any | None:
 
 def origin() -> int:
     """Return the address of the calling thread's context, or 0: where :class:`Place` goes back to."""
-    _lifecycle.initialize()
+    lifecycle.initialize()
     handle = current_handle_or_none()
     return 0 if handle is None else address(handle)
 

@@ -8,16 +8,17 @@ from enum import IntEnum
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ascend_rt import _failures, _in_flight, _lifecycle, _timeout, _waiting, context
-from ascend_rt._driver import call, check, ffi, is_expected, lib
-from ascend_rt._handles import Place
-from ascend_rt._lifecycle import HOST
+from ascend_rt import context
+from ascend_rt._native.handles import Place
+from ascend_rt._runtime import blocking, failures, lifecycle, retention, timeouts
+from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
+from ascend_rt._runtime.lifecycle import HOST
 from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from ascend_rt._device_properties import DeviceProperties
+    from ascend_rt.device_properties import DeviceProperties
     from ascend_rt.enums import DevAttr
     from ascend_rt.stream import Stream
 
@@ -91,7 +92,7 @@ class Device(Place):
     @staticmethod
     def count() -> int:
         """Return the number of visible devices (``aclrtGetDeviceCount``); needs no context."""
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("uint32_t *")
         call("aclrtGetDeviceCount", out)
         return int(out[0])
@@ -126,7 +127,7 @@ class Device(Place):
     @property
     def name(self) -> str:
         """The name of the chip, for instance ``Ascend910B1`` (``aclrtGetSocName``); needs no context."""
-        _lifecycle.initialize()
+        lifecycle.initialize()
         name = lib.aclrtGetSocName()
         return "unknown" if name == ffi.NULL else ffi.string(name).decode()
 
@@ -135,7 +136,7 @@ class Device(Place):
         """The unique number of the device (``aclrtDeviceGetUuid``); needs no context. 910B, 910C, 950."""
         from uuid import UUID
 
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("aclrtUuid *")
         call("aclrtDeviceGetUuid", self._id, out)
         return UUID(bytes=bytes(ffi.buffer(out[0].bytes)))
@@ -148,7 +149,7 @@ class Device(Place):
         InvalidArgument
             There is no such device.
         """
-        _lifecycle.set_device(self._id)
+        lifecycle.set_device(self._id)
 
     def reset(self, *, force: bool = False) -> None:
         """Undo one :meth:`set_current` (``aclrtResetDevice``). Calls of all threads are counted together.
@@ -173,21 +174,21 @@ class Device(Place):
         interpreter undoes the remaining calls of :meth:`set_current`. A failed task that was not reported before is not
         reported by the reset.
         """
-        references = _lifecycle.references_to(self._id)
+        references = lifecycle.references_to(self._id)
         if references == 1 or (force and references):
             self._finish()
         if force:
-            _lifecycle.reset_device_force(self._id)
+            lifecycle.reset_device_force(self._id)
         else:
-            _lifecycle.reset_device(self._id)
+            lifecycle.reset_device(self._id)
 
     def _finish(self) -> None:
         """Wait for the work of the primary context, which would go with it."""
         with suppress(AclError):  # unless it is lost
-            primary = _lifecycle.primary_context(self._id)
+            primary = lifecycle.primary_context(self._id)
             if primary is not None:
-                _failures.forget_context(primary)
-                context.Context._lend(primary, HOST)._call(_waiting.wait_for_context, _failures.FailureLog())
+                failures.forget_context(primary)
+                context.Context._lend(primary, HOST)._call(blocking.wait_for_context, failures.FailureLog())
 
     def attribute(self, attribute: DevAttr) -> int:
         """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.
@@ -198,7 +199,7 @@ class Device(Place):
         >>> Device(0).attribute(DevAttr.AICORE_CORE_NUM) > 0
         True
         """
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("int64_t *")
         call("aclrtGetDeviceInfo", self._id, attribute, out)
         return int(out[0])
@@ -218,7 +219,7 @@ class Device(Place):
         -----
         ``aclrtGetDeviceInfo``; not blocking. All products. API reference 04.
         """
-        from ascend_rt._device_properties import DeviceProperties
+        from ascend_rt.device_properties import DeviceProperties
         from ascend_rt.enums import DevAttr, DeviceFormFactor, HostDeviceConnectType
 
         ask, ask_if_told = self.attribute, self._attribute_if_told
@@ -276,7 +277,7 @@ class Device(Place):
 
         Needs no context. The same device is an :class:`InvalidArgument`.
         """
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("int32_t *")
         call("aclrtDeviceCanAccessPeer", out, self._id, id_of(peer))
         return bool(out[0])
@@ -310,7 +311,7 @@ class Device(Place):
 
     def has_access(self, peer: Device) -> bool:
         """Whether :meth:`enable_access` is in force (``aclrtDevicePeerAccessStatus``); needs no context."""
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("int32_t *")
         call("aclrtDevicePeerAccessStatus", self._id, id_of(peer), out)
         return bool(out[0])
@@ -371,18 +372,18 @@ class Device(Place):
         >>> done
         [1]
         """
-        limit = _timeout.milliseconds(timeout)
-        name = _waiting.limited("aclrtSynchronizeDevice", limit)
+        limit = timeouts.milliseconds(timeout)
+        name = blocking.limited("aclrtSynchronizeDevice", limit)
         where, log, code, message = self._wait(limit) if self._is_current else self._call(self._wait, limit)
-        _in_flight.conclude_all(log, code, name, message, self._id, where)
-        _in_flight.drop_done()
-        _lifecycle.close_deferred()
+        retention.conclude_all(log, code, name, message, self._id, where)
+        retention.drop_done()
+        lifecycle.close_deferred()
 
-    def _wait(self, limit: int) -> tuple[Any, _failures.FailureLog, int, str]:
+    def _wait(self, limit: int) -> tuple[Any, failures.FailureLog, int, str]:
         """Wait for the streams of the calling thread's context; return that, its log, the code and its text."""
         where = context.current_handle()
-        log = _failures.of_context(where)
-        return where, log, *_waiting.wait_for_context(log, limit)
+        log = failures.of_context(where)
+        return where, log, *blocking.wait_for_context(log, limit)
 
     @property
     def _is_current(self) -> bool:
@@ -391,7 +392,7 @@ class Device(Place):
     _switch = set_current
 
     def _left(self) -> None:
-        _lifecycle.reset_surplus(self._id)
+        lifecycle.reset_surplus(self._id)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and other._id == self._id

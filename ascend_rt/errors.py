@@ -10,8 +10,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
-    from ascend_rt._captured import CaptureFailure
-    from ascend_rt._failures import FailedTask
+    from ascend_rt._runtime.captures import CaptureFailure
+    from ascend_rt._runtime.failures import FailedTask
     from ascend_rt.backends.cann import Attempt
 
 
@@ -83,7 +83,7 @@ def _described(code: int) -> tuple[str, str, str, str]:
     """Return name, group, meaning and hint of a code."""
     name = f"aclError {code}"
     try:
-        from ascend_rt._error_table import ERRORS  # a large table, and only failures need it
+        from ascend_rt._generated.error_table import ERRORS  # a large table, and only failures need it
     except OSError as error:  # the process can open no more files: the failure itself must not be hidden by that
         return name, "unknown", "error code whose meaning cannot be read", f"its meaning cannot be read: {error}"
     return ERRORS.get(code, (name, "unknown", "unknown error code", ""))

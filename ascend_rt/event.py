@@ -6,12 +6,12 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle, _waiting
-from ascend_rt._driver import address, call, check, check_address, failure, ffi, is_expected, lib
-from ascend_rt._handles import EventHandle, release
-from ascend_rt._in_c import in_c
-from ascend_rt._resource import Resource
-from ascend_rt._timeout import FOR_EVER, milliseconds
+from ascend_rt._native.handles import EventHandle, release
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime import blocking, lifecycle
+from ascend_rt._runtime.driver import address, call, check, check_address, failure, ffi, is_expected, lib
+from ascend_rt._runtime.resource import Resource
+from ascend_rt._runtime.timeouts import FOR_EVER, milliseconds
 from ascend_rt.context import home_of_borrowed, home_of_device
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ascend_rt._failures import Work
-    from ascend_rt._handles import Batch
-    from ascend_rt._options import EventOptions
+    from ascend_rt._native.handles import Batch
+    from ascend_rt._runtime.failures import Work
     from ascend_rt.enums import EventFlag
+    from ascend_rt.options import EventOptions
     from ascend_rt.stream import Stream
 
 # Ready-made, because parsing type names and combining flags takes longer than the call itself.
@@ -97,7 +97,7 @@ class Event(Resource, EventHandle):
         ipc: bool = False,
     ) -> None:
         if options is not None:
-            from ascend_rt._options import EventOptions
+            from ascend_rt.options import EventOptions
 
             if not isinstance(options, EventOptions) or timing or manual_reset or ipc:
                 raise TypeError("an event is created with EventOptions or with keywords, for instance timing=True")
@@ -128,13 +128,13 @@ class Event(Resource, EventHandle):
         If no object of this package has told the handle, the event is taken for one of the current device: the last
         reset of that ends the object.
         """
-        _lifecycle.initialize()
+        lifecycle.initialize()
         borrowed = ffi.cast("aclrtEvent", check_address(handle))
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
         event._work = event._before = None
         event._is_shared = True
-        event._borrow(borrowed, _lifecycle.events.get(address(borrowed)) or home_of_borrowed())
+        event._borrow(borrowed, lifecycle.events.get(address(borrowed)) or home_of_borrowed())
         return event
 
     @classmethod
@@ -161,7 +161,7 @@ class Event(Resource, EventHandle):
         -----
         Not blocking. 950, 910B, 910C. API reference 07.
         """
-        _lifecycle.initialize()
+        lifecycle.initialize()
         given, out = ffi.new("aclrtIpcEventHandle *"), ffi.new(_EVENT)
         if not isinstance(key, bytes):
             raise TypeError(f"a key is bytes, not {type(key).__name__}")
@@ -202,7 +202,7 @@ class Event(Resource, EventHandle):
         return bytes(ffi.buffer(key))
 
     def _make_with(self, flags: int | None, new_mode: bool) -> None:
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out, home = ffi.new(_EVENT), home_of_device()
         if flags is None:
             name, code = "aclrtCreateEvent", self._create(home, out, lib.aclrtCreateEvent, out)
@@ -311,9 +311,9 @@ class Event(Resource, EventHandle):
 
     def _end_wait(self, code: int, limit: int) -> None:
         """Raise what a synchronization failed with, after what is left of the wait."""
-        name, message = _waiting.limited("aclrtSynchronizeEvent", limit), None
-        if code == _waiting.WOULD_WAIT:
-            code, message = _waiting.wait(name, limit, self._handle)
+        name, message = blocking.limited("aclrtSynchronizeEvent", limit), None
+        if code == blocking.WOULD_WAIT:
+            code, message = blocking.wait(name, limit, self._handle)
         if code:
             raise failure(code, name, message=message)
 
@@ -333,7 +333,7 @@ class Event(Resource, EventHandle):
         if status == _COMPLETE:
             self._after_completion(newest, "aclrtSynchronizeEvent")
             return
-        code, message = await _waiting.wait_async("aclrtSynchronizeEvent", self._handle)
+        code, message = await blocking.wait_async("aclrtSynchronizeEvent", self._handle)
         if code:
             raise failure(code, "aclrtSynchronizeEvent", message=message)
         self._after_completion(newest, "aclrtSynchronizeEvent")
@@ -353,7 +353,7 @@ class Event(Resource, EventHandle):
         """The runtime's handle as an integer, for other libraries, which may record it; valid until it is closed."""
         number = address(self._handle)
         self._is_shared = True
-        _lifecycle.events[number] = self._home
+        lifecycle.events[number] = self._home
         return number
 
     def elapsed_time(self, end: Event) -> float:
@@ -413,7 +413,7 @@ class Event(Resource, EventHandle):
         return f"{address(self._handle):#x}{self._place if work is None else work.where}{state}"
 
     def _destroy(self, handle: Any) -> None:
-        given = _lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it
+        given = lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it
         lib.ascend_rt_await_left(handle)
         self._await_answer()
         try:
@@ -422,7 +422,7 @@ class Event(Resource, EventHandle):
                 check(code, "aclrtDestroyEvent")
         except BaseException:
             if given is not None and self._is_closing:
-                _lifecycle.events[address(handle)] = given
+                lifecycle.events[address(handle)] = given
             raise
 
 

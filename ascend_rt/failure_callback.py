@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that are told of every task that fails, also if nobody synchronizes.
 
-The runtime tells a C function, which keeps a list (``_aclrt_failures.c``). It does so on any of its threads, and may
+The runtime tells a C function, which keeps a list (``aclrt_failures.c``). It does so on any of its threads, and may
 hold its locks. So the functions are called on a thread of ours, the listener, which sleeps in C until the list grows.
 There is one while anybody is subscribed.
 """
@@ -14,10 +14,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ascend_rt import _failures, _lifecycle, callback
-from ascend_rt._driver import ffi, lib, provide, usable
-from ascend_rt._failures import FailedTask
-from ascend_rt._locks import new_lock
+from ascend_rt import callback
+from ascend_rt._runtime import failures, lifecycle
+from ascend_rt._runtime.driver import ffi, lib, provide, usable
+from ascend_rt._runtime.failures import FailedTask
+from ascend_rt._runtime.locks import new_lock
 from ascend_rt.errors import AclWarning, NotSupported
 
 if TYPE_CHECKING:
@@ -137,10 +138,10 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     global _listener
     if not callable(function):
         raise TypeError(f"a function that takes a FailedTask is wanted, not {type(function).__name__}")
-    _lifecycle.initialize()
+    lifecycle.initialize()
     provide("aclrtExceptionInfoCallbackRegister")  # raises in a forked child and at the exit
-    if _failures.must_ask:
-        raise NotSupported(207000, "aclrtExceptionInfoCallbackRegister", _failures.refusal)
+    if failures.must_ask:
+        raise NotSupported(207000, "aclrtExceptionInfoCallbackRegister", failures.refusal)
     subscription = Subscription(function)
     with _lock:
         if _listener is not None:
@@ -161,7 +162,7 @@ def end(timeout: float) -> bool:
     return listener is None or listener.end(timeout)
 
 
-_lifecycle.call_first_at_exit(end, "a function of on_task_failed does not return")
+lifecycle.call_first_at_exit(end, "a function of on_task_failed does not return")
 
 
 class _Listener:
@@ -188,7 +189,7 @@ class _Listener:
             if missed:
                 _warn(missed)
             for subscription in self.subscriptions:
-                subscription._tell(found.number, _failures.task_of(found))
+                subscription._tell(found.number, failures.task_of(found))
 
 
 def _forget(subscription: Subscription) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from ascend_rt._captured import Captured
-from ascend_rt._driver import address, call, check, failure, ffi, is_expected, lib, usable
-from ascend_rt._handles import GraphHandle
-from ascend_rt._in_c import in_c
-from ascend_rt._lifecycle import HOST, Home
-from ascend_rt._resource import Resource
+from ascend_rt._native.handles import GraphHandle
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime.captures import Captured
+from ascend_rt._runtime.driver import address, call, check, failure, ffi, is_expected, lib, usable
+from ascend_rt._runtime.lifecycle import HOST, Home
+from ascend_rt._runtime.resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import Context, current_handle, home
 from ascend_rt.errors import AclError, CaptureError

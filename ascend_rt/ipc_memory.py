@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check, ffi, is_expected, lib
-from ascend_rt._ipc import KEY_SIZE, check_key, process_numbers
-from ascend_rt._locks import new_lock
-from ascend_rt._resource import Resource
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib
+from ascend_rt._runtime.ipc import KEY_SIZE, check_key, process_numbers
+from ascend_rt._runtime.locks import new_lock
+from ascend_rt._runtime.resource import Resource
 from ascend_rt.context import home
 from ascend_rt.device import Device
 from ascend_rt.memory import Buffer, check_positive, on_device
@@ -108,7 +108,7 @@ class IpcMemory(Resource):
 
 
 # The runtime closes by key, and the oldest import first: address -> whether it may be closed, the oldest first.
-_imports: defaultdict[tuple[_lifecycle.Era, bytes], dict[int, bool]] = defaultdict(dict)
+_imports: defaultdict[tuple[lifecycle.Era, bytes], dict[int, bool]] = defaultdict(dict)
 _lock = new_lock()  # a buffer may be discarded inside
 
 

@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ascend_rt import _accesses
-from ascend_rt._accesses import Operand
-from ascend_rt._driver import call, ffi, lib
-from ascend_rt._handles import KernelHandle, know_scalars
-from ascend_rt._in_c import in_c
-from ascend_rt._lifecycle import HOST
-from ascend_rt._resource import Resource
+from ascend_rt._kernels import accesses as _accesses
+from ascend_rt._kernels.accesses import Operand
+from ascend_rt._native.handles import KernelHandle, know_scalars
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime.driver import call, ffi, lib
+from ascend_rt._runtime.lifecycle import HOST
+from ascend_rt._runtime.resource import Resource
+from ascend_rt._runtime.timeouts import microseconds
 from ascend_rt._stream_argument import given_or_current
-from ascend_rt._timeout import microseconds
 from ascend_rt.errors import InvalidArgument, NotSupported
 from ascend_rt.memory import Buffer
 

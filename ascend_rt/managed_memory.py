@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._runtime.driver import call, ffi, lib
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.device import Device, id_of
 from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed

@@ -7,13 +7,13 @@ from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check, check_address, ffi, lib
-from ascend_rt._handles import BufferHandle
-from ascend_rt._in_c import in_c
-from ascend_rt._in_flight import allocated, check_allocation
-from ascend_rt._lifecycle import HOST, Home, home_of
-from ascend_rt._resource import Resource
+from ascend_rt._native.handles import BufferHandle
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import address, call, check, check_address, ffi, lib
+from ascend_rt._runtime.lifecycle import HOST, Home, home_of
+from ascend_rt._runtime.resource import Resource
+from ascend_rt._runtime.retention import allocated, check_allocation
 from ascend_rt.context import home
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Buffer(Resource, BufferHandle):
     __eq__, __hash__ = object.__eq__, object.__hash__  # several views may begin at one address
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out, nbytes = ffi.new("void **"), check_size(nbytes)
         allocated("aclrtMalloc", partial(self._create, home(), out, lib.aclrtMalloc), out, nbytes, index(policy))
         self._describe(nbytes, None)
@@ -186,7 +186,7 @@ class Buffer(Resource, BufferHandle):
         >>> buffer.nbytes, buffer[4:].to_numpy(np.int16)
         (12, array([2, 3, 4, 5], dtype=int16))
         """
-        from ascend_rt._arrays import numbers_in_order
+        from ascend_rt._memory.arrays import numbers_in_order
 
         content = ffi.from_buffer("char[]", numbers_in_order(array))
         buffer = cls(len(content))
@@ -235,7 +235,7 @@ class Buffer(Resource, BufferHandle):
         Traceback (most recent call last):
         ValueError: float64 of shape (6,) has 48 bytes, but the buffer has 12
         """
-        from ascend_rt._arrays import array_of_size
+        from ascend_rt._memory.arrays import array_of_size
 
         array = array_of_size(self._nbytes, dtype, shape)
         content = ffi.from_buffer("char[]", array, require_writable=True)
@@ -315,9 +315,9 @@ class Buffer(Resource, BufferHandle):
         >>> Buffer.from_dlpack(theirs).handle == theirs.handle
         True
         """
-        from ascend_rt import _dlpack
+        from ascend_rt._memory import dlpack
 
-        pointer, nbytes, owner = _dlpack.read(tensor)
+        pointer, nbytes, owner = dlpack.read(tensor)
         return cls.from_handle(pointer, nbytes, owner=owner)
 
     def __dlpack__(self, **options: Any) -> object:
@@ -327,15 +327,15 @@ class Buffer(Resource, BufferHandle):
         order the work with an event. The tensor keeps the buffer alive; closing the buffer takes the memory away from
         it.
         """
-        from ascend_rt import _dlpack
+        from ascend_rt._memory import dlpack
 
-        return _dlpack.write(self, self.handle, self._nbytes, self.__dlpack_device__(), options)
+        return dlpack.write(self, self.handle, self._nbytes, self.__dlpack_device__(), options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return ``(kDLExtDev, device number)``: what torch_npu uses for the NPU, and the simulator for its devices."""
-        from ascend_rt import _dlpack
+        from ascend_rt._memory import dlpack
 
-        return _dlpack.DEVICE_TYPE, self.device.id
+        return dlpack.DEVICE_TYPE, self.device.id
 
     @property
     def device(self) -> Device:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, is_expected, lib
-from ascend_rt._handles import PoolBufferHandle, PoolHandle
-from ascend_rt._in_c import in_c
-from ascend_rt._lifecycle import HOST
-from ascend_rt._resource import Resource
+from ascend_rt._native.handles import PoolBufferHandle, PoolHandle
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
+from ascend_rt._runtime.lifecycle import HOST
+from ascend_rt._runtime.resource import Resource
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import Context, current_handle, home
 from ascend_rt.device import Device, id_of
@@ -85,7 +85,7 @@ class MemoryPool(Resource, PoolHandle):
     _what = "memory pool"
 
     def __init__(self, device: Device, *, max_nbytes: int = 0) -> None:
-        _lifecycle.initialize()
+        lifecycle.initialize()
         properties = ffi.new("aclrtMemPoolProps *")
         properties.allocType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
         properties.handleType = lib.ACL_MEM_HANDLE_TYPE_NONE
@@ -171,7 +171,7 @@ class PoolBuffer(Buffer, PoolBufferHandle):
 
     def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
         self._begin()
-        _lifecycle.close_deferred()
+        lifecycle.close_deferred()
         nbytes = check_positive(nbytes)
         out = ffi.new("void **")
         self._use(stream)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import call, check, ffi, is_expected, lib
-from ascend_rt._ipc import KEY_SIZE, check_key, process_numbers
-from ascend_rt._resource import Resource
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
+from ascend_rt._runtime.ipc import KEY_SIZE, check_key, process_numbers
+from ascend_rt._runtime.resource import Resource
+from ascend_rt._runtime.timeouts import whole_seconds
 from ascend_rt._stream_argument import given_or_current
-from ascend_rt._timeout import whole_seconds
 from ascend_rt.context import home
 from ascend_rt.device import Device
 
@@ -83,7 +83,7 @@ class Notify(Resource):
     _needs_context = True
 
     def __init__(self, *, device_use_only: bool = False) -> None:
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("aclrtNotify *")
         flag = lib.ACL_NOTIFY_DEVICE_USE_ONLY if device_use_only else lib.ACL_NOTIFY_DEFAULT
         self._make(home(), out, "aclrtCreateNotify", out, flag)
@@ -116,7 +116,7 @@ class Notify(Resource):
         -----
         Each process closes its own object. All products but 310B. API reference 08.
         """
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("aclrtNotify *")
         notify = cls.__new__(cls)
         flag = lib.ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS
@@ -274,7 +274,7 @@ class CountingNotify(Resource):
     _what = "counting notify"
 
     def __init__(self) -> None:
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("aclrtCntNotify *")
         self._make(home(), out, "aclrtCntNotifyCreate", out, 0)
 

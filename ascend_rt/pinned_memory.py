@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ascend_rt import _handles, _lifecycle
-from ascend_rt._arrays import numbers, plain
-from ascend_rt._driver import check, ffi, lib
-from ascend_rt._in_flight import allocated
+from ascend_rt._memory.arrays import numbers, plain
+from ascend_rt._native import handles
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import check, ffi, lib
+from ascend_rt._runtime.retention import allocated
 from ascend_rt.errors import ForkedProcess, RuntimeClosed
 from ascend_rt.memory import allocated_on_host, check_size
 
@@ -40,7 +41,7 @@ class PageableArray(np.ndarray[Any, np.dtype[Any]]):
     """An ordinary array that was made of a pinned one, such as a copy."""
 
 
-@_handles.pinned
+@handles.pinned
 class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
 
@@ -156,7 +157,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     @classmethod
     def _allocate(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PinnedBuffer[Any]:
-        _lifecycle.initialize()
+        lifecycle.initialize()
         nbytes = math.prod(shape) * dtype.itemsize
         # The array holds the buffer, the buffer holds the pointer, and the end of the pointer frees the memory.
         allocate = partial(allocated, "aclrtMallocHost", lib.aclrtMallocHost)

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ascend_rt import _lifecycle, callback
-from ascend_rt._driver import address, call, check_address, ffi, lib, supports
-from ascend_rt._locks import new_lock
+from ascend_rt import callback
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import address, call, check_address, ffi, lib, supports
+from ascend_rt._runtime.locks import new_lock
 from ascend_rt.backends import include_directory
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError
@@ -495,7 +496,7 @@ class HostKernel:
         parameters: Mapping[str, Type] | Sequence[Type] | None,
         workspace: int,
     ) -> None:
-        from ascend_rt._host_arguments import HostArguments
+        from ascend_rt._kernels.host_arguments import HostArguments
 
         self.name = name
         self.function = function
@@ -503,7 +504,7 @@ class HostKernel:
         self._register(workspace)
 
     def _register(self, workspace: int) -> None:
-        from ascend_rt import _accesses
+        from ascend_rt._kernels import accesses
 
         if not supports("aclsimRegisterKernel"):
             return  # hardware runs the code of the binary
@@ -517,19 +518,19 @@ class HostKernel:
         except AclError:
             del _kernels[address(handle)]
             raise
-        _accesses.host_kernels.pop(self.name, None)
+        accesses.host_kernels.pop(self.name, None)
         if self._arguments.has_known_accesses:
-            _accesses.host_kernels[self.name] = self._arguments
+            accesses.host_kernels[self.name] = self._arguments
 
     def unregister(self) -> None:
         """Let the function do the work of launches from now on no more (``aclsimUnregisterKernel``)."""
-        from ascend_rt import _accesses
+        from ascend_rt._kernels import accesses
 
         if not supports("aclsimUnregisterKernel"):
             return
         call("aclsimUnregisterKernel", self.name.encode())
-        if _accesses.host_kernels.get(self.name) is self._arguments:
-            del _accesses.host_kernels[self.name]
+        if accesses.host_kernels.get(self.name) is self._arguments:
+            del accesses.host_kernels[self.name]
 
     def __call__(self, *arguments: Any, **keywords: Any) -> object:
         """Call the function itself."""
@@ -599,7 +600,7 @@ def kernel(
     [0.0, 2.0, 4.0, 6.0]
     >>> double.unregister()
     """
-    _lifecycle.initialize()
+    lifecycle.initialize()
 
     def register(function: Callable[..., object]) -> HostKernel:
         return HostKernel(name, function, parameters, workspace)
@@ -627,7 +628,7 @@ def device_object(*kernels: str) -> bytes:
     >>> numbers
     array([0., 2., 4., 6.], dtype=float32)
     """
-    from ascend_rt._device_object import device_object as make
+    from ascend_rt._kernels.device_object import device_object as make
 
     return make(kernels)
 
@@ -683,7 +684,7 @@ def faults() -> Iterator[None]:
 
 
 def _handle(stream: Stream | None) -> object:
-    _lifecycle.initialize()
+    lifecycle.initialize()
     return ffi.NULL if stream is None else ffi.cast("aclrtStream", stream.handle)
 
 

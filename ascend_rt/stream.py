@@ -12,9 +12,8 @@ from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
-from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib, supports, usable
-from ascend_rt._handles import (
+from ascend_rt import allocator, callback
+from ascend_rt._native.handles import (
     StreamHandle,
     disruptions,
     note_chosen_stream,
@@ -22,11 +21,13 @@ from ascend_rt._handles import (
     release,
     release_synchronized,
 )
-from ascend_rt._in_c import in_c
-from ascend_rt._in_flight import InFlight, when_over
-from ascend_rt._lifecycle import HOST, Home, era_of_context
-from ascend_rt._resource import Resource
-from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime import blocking, failures, lifecycle
+from ascend_rt._runtime.driver import address, call, check, check_address, ffi, is_expected, lib, supports, usable
+from ascend_rt._runtime.lifecycle import HOST, Home, era_of_context
+from ascend_rt._runtime.resource import Resource
+from ascend_rt._runtime.retention import InFlight, when_over
+from ascend_rt._runtime.timeouts import FOR_EVER, milliseconds, whole_seconds
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ascend_rt._handles import Batch, Call
-    from ascend_rt._options import StreamOptions
+    from ascend_rt._native.handles import Batch, Call
     from ascend_rt.enums import StreamFlag
     from ascend_rt.graph import CaptureMode, Graph
     from ascend_rt.notify import Notify
+    from ascend_rt.options import StreamOptions
 
 _COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_READY
 
@@ -100,13 +101,13 @@ class Stream(Resource, StreamHandle):
         self, options: StreamOptions | None = None, /, *, priority: int = 0, flags: StreamFlag | int = 0
     ) -> None:
         if options is not None:
-            from ascend_rt._options import StreamOptions
+            from ascend_rt.options import StreamOptions
 
             if not isinstance(options, StreamOptions) or (priority, flags) != (0, 0):
                 raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
             priority, flags = options.priority, options.flags
         self._begin()
-        _lifecycle.close_deferred()
+        lifecycle.close_deferred()
         context, created_in, out = current_handle(), home(), ffi.new(_STREAM)
         priority = min(max(index(priority), 0), _LOWEST_PRIORITY)
         where = Home(era_of_context(context, created_in.era.device_id), created_in.owner)
@@ -121,7 +122,7 @@ class Stream(Resource, StreamHandle):
 
         The stream is never destroyed by this object. For objects of other packages use :meth:`from_foreign`.
         """
-        _lifecycle.initialize()
+        lifecycle.initialize()
         stream = cls.__new__(cls)
         handle = check_address(handle)
         # The numbers of streams begin again on each device. The runtime does not tell the device of a stream; the
@@ -355,15 +356,15 @@ class Stream(Resource, StreamHandle):
             # Another thread may have enqueued something.
             code = lib.ascend_rt_synchronize_stream(self._handle, 1, log.into)
         if status == _PENDING or is_expected(code, lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT):
-            code, message = await _waiting.wait_async("aclrtSynchronizeStream", self._handle, log=log)
+            code, message = await blocking.wait_async("aclrtSynchronizeStream", self._handle, log=log)
         self._in_flight.conclude(code, "aclrtSynchronizeStream", message)
         release_synchronized(ended)
 
     def _end_wait(self, code: int, limit: int) -> None:
         """Raise what a synchronization failed with, after what is left of the wait."""
-        name, message = _waiting.limited("aclrtSynchronizeStream", limit), None
-        if code == _waiting.WOULD_WAIT:
-            code, message = _waiting.wait(name, limit, self._handle, log=self._in_flight.failures)
+        name, message = blocking.limited("aclrtSynchronizeStream", limit), None
+        if code == blocking.WOULD_WAIT:
+            code, message = blocking.wait(name, limit, self._handle, log=self._in_flight.failures)
         self._in_flight.conclude(code, name, message)
 
     @property
@@ -402,7 +403,7 @@ class Stream(Resource, StreamHandle):
         """
         self._handle  # noqa: B018  (a closed stream says so)
         work = self._in_flight.work
-        if _failures.must_ask or work.seen != lib.ascend_rt_failed_task_count():
+        if failures.must_ask or work.seen != lib.ascend_rt_failed_task_count():
             work.check("aclrtStreamQuery")
 
     def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:
@@ -451,7 +452,7 @@ class Stream(Resource, StreamHandle):
         """
         self._handle  # noqa: B018  (a closed stream says so)
         known = self._in_flight.device
-        return Device.current() if known == _failures.ANY else Device(known)
+        return Device.current() if known == failures.ANY else Device(known)
 
     @property
     def context(self) -> Context:
@@ -538,8 +539,8 @@ class Stream(Resource, StreamHandle):
         if self._home.era.is_over or lib.ascend_rt_captured_graph(handle):
             return
         code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, FOR_EVER, log.into)
-        if code == _waiting.WOULD_WAIT:
-            code, _ = _waiting.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
+        if code == blocking.WOULD_WAIT:
+            code, _ = blocking.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
         if code > 0 and code == in_flight.work.told and code == lib.aclrtSynchronizeStream(handle):
             log.discard()  # it stays: the stream is in STOP mode, and has told it
         in_flight.work.failure("aclrtSynchronizeStream")  # known from now on: it cannot be looked for afterwards
@@ -570,7 +571,7 @@ class Stream(Resource, StreamHandle):
                 self._let_tasks_go_on()
             elif not self._close_if_done():
                 message = f"{self!r} was discarded; it is destroyed when its work is done. Close it, or use with"
-                _lifecycle.defer(self)
+                lifecycle.defer(self)
                 warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
         except RuntimeClosed:  # after the test, by the exit in another thread
             return

@@ -11,8 +11,8 @@ from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ascend_rt._driver import call, check, ffi, lib
-from ascend_rt._in_c import in_c
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime.driver import call, check, ffi, lib
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import AclError, ClosedError, NotSupported
 from ascend_rt.memory import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from ascend_rt._driver import ffi, is_expected, lib, library, supports
+from ascend_rt._runtime.driver import ffi, is_expected, lib, library, supports
 
 __all__ = ["Version", "since", "version"]
 
@@ -78,14 +78,14 @@ def since(name: str) -> str | None:
     >>> since("aclrtCreateStreamWithConfig")
     '8.1.RC1'
     """
-    from ascend_rt._functions import FUNCTIONS
+    from ascend_rt._generated.functions import FUNCTIONS
 
     return FUNCTIONS[name][1] if name in FUNCTIONS else None
 
 
 def absence(name: str, fault: str) -> str:
     """Say why a function is missing: which library, of which release, and which release has it."""
-    from ascend_rt._functions import FUNCTIONS, OLDEST
+    from ascend_rt._generated.functions import FUNCTIONS, OLDEST
 
     paths = " and ".join(library().paths)
     release = cann_version()

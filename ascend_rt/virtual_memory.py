@@ -11,12 +11,12 @@ import weakref
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import address, call, check_address, ffi, lib
-from ascend_rt._ipc import process_numbers
-from ascend_rt._lifecycle import HOST, Home
-from ascend_rt._locks import new_lock
-from ascend_rt._resource import Resource
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import address, call, check_address, ffi, lib
+from ascend_rt._runtime.ipc import process_numbers
+from ascend_rt._runtime.lifecycle import HOST, Home
+from ascend_rt._runtime.locks import new_lock
+from ascend_rt._runtime.resource import Resource
 from ascend_rt.context import home
 from ascend_rt.device import Device, id_of
 from ascend_rt.errors import AclError
@@ -70,7 +70,7 @@ class PhysicalMemory(Resource):
     _nbytes: int
 
     def __init__(self, nbytes: int, device: Device | None = None, *, attribute: MemAttr | int | None = None) -> None:
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out, nbytes = ffi.new("aclrtDrvMemHandle *"), check_size(nbytes)
         properties, where = _properties(device, attribute), HOST if device is None else home(device.id)
         self._make(where, out, "aclrtMallocPhysical", out, nbytes, properties, 0)
@@ -81,7 +81,7 @@ class PhysicalMemory(Resource):
         device: Device | None = None, *, attribute: MemAttr | int | None = None, minimum: bool = False
     ) -> int:
         """Return what sizes should, or at least must, be a multiple of (``aclrtMemGetAllocationGranularity``)."""
-        _lifecycle.initialize()
+        lifecycle.initialize()
         out = ffi.new("size_t *")
         recommended, least = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, lib.ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM
         option = least if minimum else recommended
@@ -108,7 +108,7 @@ class PhysicalMemory(Resource):
         ValueError
             The size is not positive.
         """
-        _lifecycle.initialize()
+        lifecycle.initialize()
         nbytes = check_positive(nbytes)
         out = ffi.new("aclrtDrvMemHandle *")
         memory = cls.__new__(cls)

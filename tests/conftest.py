@@ -115,17 +115,17 @@ def under_test(backend: str, installation: dict[str, str]) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def ffi() -> Any:
     """Return the ``ffi`` object of the raw layer."""
-    from ascend_rt import _driver
+    from ascend_rt._runtime import driver
 
-    return _driver.ffi
+    return driver.ffi
 
 
 @pytest.fixture(scope="session")
 def lib() -> Any:
     """Return the C functions of the library under test."""
-    from ascend_rt import _driver
+    from ascend_rt._runtime import driver
 
-    return _driver.lib
+    return driver.lib
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 """Write the Python files that follow from the ABI headers; ``--check`` only tells whether they are up to date.
 
 ``ascend_rt/enums.py``         enumerations, flags and error codes
-``ascend_rt/_error_table.py``  code -> name, group, meaning, what to do
-``ascend_rt/_functions.py``    function -> family, first release, products, whether the facade wraps it
+``ascend_rt/_generated/error_table.py``  code -> name, group, meaning, what to do
+``ascend_rt/_generated/functions.py``    function -> family, first release, products, whether the facade wraps it
 ``ascend_rt/_aclrt.pyi``       types of the compiled module, so that editors complete the C names
 ``ascend_rt/pyacl/*.pyi``      types of the functions of pyACL
 """
@@ -93,7 +93,7 @@ def enums(declared: Declarations) -> str:
 
 
 def error_table(declared: Declarations) -> str:
-    """Return the text of ``_error_table.py``."""
+    """Return the text of ``error_table.py``."""
     rows = "\n".join(f"    {e.value}: {_quoted(e.name, e.group, e.meaning, e.hint)}," for e in declared.errors)
     return (
         _HEAD + '"""Every error code: its name, its group, what it means, and what to do."""\n\n'
@@ -102,7 +102,7 @@ def error_table(declared: Declarations) -> str:
 
 
 def function_table(declared: Declarations) -> str:
-    """Return the text of ``_functions.py``."""
+    """Return the text of ``functions.py``."""
     functions = [function for function in declared.functions if function.family != "aclsim"]
     wrapped = named_in_facade() & {function.name for function in functions}
     rows = "\n".join(
@@ -129,7 +129,7 @@ def named_in_facade() -> set[str]:
     """Return the C functions that the facade's modules name, ``lib.aclX`` and ``call("aclX", …)``, or its C helpers."""
     names = set(re.findall(r"\bacl\w+(?=\()", (ROOT / "build_ffi.py").read_text(encoding="utf-8")))
     for path in (ROOT / "ascend_rt").glob("*.py"):
-        if path.name == "_functions.py":
+        if path.name == "functions.py":
             continue  # names all of them
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = getattr(node, "attr", None) or getattr(node, "value", None)
@@ -208,8 +208,8 @@ def generated() -> dict[Path, str]:
     }
     return {
         package / "enums.py": enums(declared),
-        package / "_error_table.py": error_table(declared),
-        package / "_functions.py": function_table(declared),
+        package / "error_table.py": error_table(declared),
+        package / "functions.py": function_table(declared),
         package / "_aclrt.pyi": stubs(declared, build_ffi.support()),
         **stubs_of_pyacl,
     }

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascend_rt._driver import library
+from ascend_rt._runtime.driver import library
 from ascend_rt.bench.building import BenchmarkError
 from ascend_rt.bench.ids import BENCHMARKS
 from ascend_rt.cli import terminal

@@ -10,7 +10,7 @@ from itertools import repeat
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ascend_rt._driver import check, ffi, lib
+from ascend_rt._runtime.driver import check, ffi, lib
 from ascend_rt.bench import building, timing
 from ascend_rt.bench.ids import PAIRS, TASKS
 from ascend_rt.bench.timing import KIB, MIB, Timed

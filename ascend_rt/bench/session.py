@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pyperf
 
-from ascend_rt._driver import library, supports
-from ascend_rt._functions import FUNCTIONS
+from ascend_rt._generated.functions import FUNCTIONS
+from ascend_rt._runtime.driver import library, supports
 from ascend_rt.backends import python_program
 from ascend_rt.bench import building, machine, pocl
 from ascend_rt.bench.building import BenchmarkError, MissingCompiler, lines_of

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from ascend_rt import __version__, _driver
+from ascend_rt import __version__
+from ascend_rt._runtime import driver
 from ascend_rt.cli.terminal import CommandError
 from ascend_rt.errors import AclError, LibraryError
 
@@ -115,9 +116,9 @@ def _main(arguments: Sequence[str]) -> int:
         parser.error("run: name a script, or -m and a module")
     # A path may have bytes that are no text in this locale; what is printed for people shows them escaped.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    _driver.warn_of_simulator = False  # each command says which library it uses, and why
+    driver.warn_of_simulator = False  # each command says which library it uses, and why
     if parsed.backend:
-        _driver.use(parsed.backend)
+        driver.use(parsed.backend)
     return int(parsed.main(parsed))
 
 

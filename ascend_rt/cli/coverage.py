@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ascend_rt._driver import library, providers
-from ascend_rt._functions import FUNCTIONS, PRODUCTS
+from ascend_rt._generated.functions import FUNCTIONS, PRODUCTS
+from ascend_rt._runtime.driver import library, providers
 from ascend_rt.backends import IN_WORDS, sim
 from ascend_rt.cli import terminal
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascend_rt._driver import library
+from ascend_rt._runtime.driver import library
 from ascend_rt.backends import IN_WORDS
 from ascend_rt.cli import terminal, timeline
 from ascend_rt.device import Device

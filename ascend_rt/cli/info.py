@@ -14,9 +14,10 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from ascend_rt import __version__, _acl_finder
-from ascend_rt._driver import library, providers, supports
-from ascend_rt._functions import FUNCTIONS
+from ascend_rt import __version__
+from ascend_rt._generated.functions import FUNCTIONS
+from ascend_rt._runtime.driver import library, providers, supports
+from ascend_rt._startup import acl_finder
 from ascend_rt.backends import IN_WORDS
 from ascend_rt.cli import terminal
 from ascend_rt.device import Device
@@ -56,7 +57,7 @@ def collect() -> dict[str, Any]:
         "package": __version__,
         "python": f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),
-        "acl": dict(zip(("which", "path", "reason"), _acl_finder.choose(_acl_finder.asked()), strict=True)),
+        "acl": dict(zip(("which", "path", "reason"), acl_finder.choose(acl_finder.asked()), strict=True)),
         "environment": {
             name: value for name, value in sorted(os.environ.items()) if name.startswith(_VARIABLE_PREFIXES)
         },

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from ascend_rt import _acl_finder, _driver, _torch_environment
+from ascend_rt._runtime import driver
+from ascend_rt._startup import acl_finder, torch_environment
 from ascend_rt.backends import python_program, sim
 from ascend_rt.cli import terminal
 
@@ -19,7 +20,7 @@ DESCRIPTION = (
 )
 EXAMPLES = ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest")
 
-_STARTUP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_startup")
+_STARTUP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_startup", "site")
 _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
 
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pyacl",
-        choices=_acl_finder.CHOICES,
+        choices=acl_finder.CHOICES,
         help="what 'import acl' gives: the vendor's module, ascend_rt.pyacl (ours), or ours where the vendor's is not "
         "installed (default: ASCEND_RT_PYACL, or auto)",
     )
@@ -61,18 +62,18 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     installs when it starts, there and in the processes that the program starts. On the simulator another such finder
     lets :mod:`ascend_rt.torch` follow torch_npu.
     """
-    chosen = _driver.choice()
+    chosen = driver.choice()
     path, backend = chosen.paths[0], chosen.backend
     if chosen.warning:
         print(f"ascend-rt run: {chosen.reason}, so the program runs on the simulator", file=sys.stderr)
-    environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or _acl_finder.asked()}
+    environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or acl_finder.asked()}
     # Not cleaned up as a loader's path is: an empty entry is the current directory to Python.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))
     directory = os.path.dirname(path)
     if backend == "cann" and directory:
         environment["ASCEND_RT_LIBRARY"] = path
     if backend == "sim":
-        environment = _torch_environment.added_to(environment)
+        environment = torch_environment.added_to(environment)
     if directory:
         environment[_LOADER_PATH] = _loader_path(backend, directory)
     sys.stdout.flush()

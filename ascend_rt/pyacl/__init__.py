@@ -11,8 +11,8 @@ import atexit as _atexit
 import sys as _sys
 from types import ModuleType as _ModuleType
 
-from ascend_rt import _lifecycle, _pyacl
-from ascend_rt.pyacl import _outside
+from ascend_rt._runtime import lifecycle
+from ascend_rt.pyacl import _outside, _pyacl
 
 _MODULES = ("rt", "mdl", "media", "op", "blas", "util", "prof", "himpi", "fv")
 
@@ -24,4 +24,4 @@ for _name in _MODULES:
     _sys.modules[f"{__name__}.{_name}"] = _outside.complete(_module, f"acl.{_name}")
 _outside.complete(_sys.modules[__name__], "acl")
 
-_atexit.register(_lifecycle.end_program)
+_atexit.register(lifecycle.end_program)

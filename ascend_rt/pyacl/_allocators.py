@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ascend_rt._driver import ffi, lib
+from ascend_rt._runtime.driver import ffi, lib
 from ascend_rt.allocator import Blocks
 from ascend_rt.pyacl._raw import call, create, pointer
 

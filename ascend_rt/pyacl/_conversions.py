@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_rt._driver import ffi
+from ascend_rt._runtime.driver import ffi
 
 # The letter of each type number of numpy's C API.
 _TYPES = "?bBhHiIlLqQfdgFDGOSUVMme"

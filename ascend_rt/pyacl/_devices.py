@@ -6,8 +6,8 @@ Those that the program has taken are counted beside our own, and are never given
 
 from __future__ import annotations
 
-from ascend_rt import _lifecycle
-from ascend_rt._driver import address, ffi
+from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.driver import address, ffi
 from ascend_rt.pyacl._raw import call, pointer
 
 _contexts: dict[int, int] = {}  # that the program has created, by handle -> the device
@@ -16,16 +16,16 @@ _contexts: dict[int, int] = {}  # that the program has created, by handle -> the
 def set_device(device_id: int) -> int:
     code = call("aclrtSetDevice", device_id)
     if not code:
-        _lifecycle.count_for_program(device_id, "aclrtResetDevice")
+        lifecycle.count_for_program(device_id, "aclrtResetDevice")
     return code
 
 
 def reset_device(device_id: int) -> int:
-    return _lifecycle.release_for_program(device_id, "aclrtResetDevice", device_id)
+    return lifecycle.release_for_program(device_id, "aclrtResetDevice", device_id)
 
 
 def reset_device_force(device_id: int) -> int:
-    return _lifecycle.release_for_program(device_id, "aclrtResetDevice", device_id, "aclrtResetDeviceForce")
+    return lifecycle.release_for_program(device_id, "aclrtResetDevice", device_id, "aclrtResetDeviceForce")
 
 
 def create_context(device_id: int) -> tuple[int, int]:
@@ -34,7 +34,7 @@ def create_context(device_id: int) -> tuple[int, int]:
     context = address(out[0])
     if not code:
         _contexts[context] = device_id
-        _lifecycle.count_for_program(device_id, "aclrtDestroyContext")
+        lifecycle.count_for_program(device_id, "aclrtDestroyContext")
     return context, code
 
 
@@ -42,7 +42,7 @@ def destroy_context(context: int) -> int:
     device_id = _contexts.pop(context, None)  # before another thread gets a new one with the handle
     if device_id is None:
         return call("aclrtDestroyContext", pointer(context))
-    code = _lifecycle.release_for_program(device_id, "aclrtDestroyContext", pointer(context))
+    code = lifecycle.release_for_program(device_id, "aclrtDestroyContext", pointer(context))
     if code:
         _contexts[context] = device_id
     return code

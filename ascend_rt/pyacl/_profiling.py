@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ascend_rt._driver import ffi
+from ascend_rt._runtime.driver import ffi
 from ascend_rt.pyacl._raw import call, create, pointer, unsigned
 
 

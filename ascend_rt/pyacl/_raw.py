@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ascend_rt._driver import address, ffi, lib
+from ascend_rt._runtime.driver import address, ffi, lib
 from ascend_rt.errors import NotSupported
 
 

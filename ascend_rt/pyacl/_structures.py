@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ascend_rt._driver import address, ffi, lib
+from ascend_rt._runtime.driver import address, ffi, lib
 from ascend_rt.pyacl._raw import call, pointer, text, unsigned
 
 # --- from Python to C ------------------------------------------------------------------------------------------------

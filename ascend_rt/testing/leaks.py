@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import ref
 
-from ascend_rt import _handles
-from ascend_rt._locks import new_lock
-from ascend_rt._resource import Resource
+from ascend_rt._native import handles
+from ascend_rt._runtime.locks import new_lock
+from ascend_rt._runtime.resource import Resource
 
 _lock = new_lock()
 _notes: list[Callable[[Resource], None]] = []  # of the blocks that have begun and not ended, in any order
@@ -64,14 +64,14 @@ def no_leaks(*kinds: type) -> Iterator[None]:
 
     with _lock:
         _notes.append(note)
-        _handles.set_on_open(_note_in_all)
+        handles.set_on_open(_note_in_all)
     try:
         yield
     finally:
         with _lock:
             _notes.remove(note)
             if not _notes:
-                _handles.set_on_open(None)
+                handles.set_on_open(None)
     gc.collect()
     left = [(found, stack) for reference, stack in opened if (found := reference()) is not None and found._is_open]
     if left:

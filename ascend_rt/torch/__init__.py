@@ -17,13 +17,14 @@ _QUEUE = "TASK_QUEUE_ENABLE"
 _is_without_queue = os.environ.get(_QUEUE) == "0"
 os.environ[_QUEUE] = "0"
 
-from ascend_rt import _driver, _torch_environment  # noqa: E402
+from ascend_rt._runtime import driver  # noqa: E402
+from ascend_rt._startup import torch_environment  # noqa: E402
 from ascend_rt.backends import sim  # noqa: E402
 
 # ``ascend-rt run`` sets the environment, and puts the libraries that torch_npu is linked with on the loader's path.
 # Without it they are found if they are in the process already.
-if _driver.library().backend == "sim":
-    os.environ.update(_torch_environment.added_to(os.environ))
+if driver.library().backend == "sim":
+    os.environ.update(torch_environment.added_to(os.environ))
     sim.load_companions()
 
 import torch_npu  # noqa: E402

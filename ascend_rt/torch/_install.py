@@ -8,7 +8,7 @@ import warnings
 
 import torch
 
-from ascend_rt._device_object import device_object
+from ascend_rt._kernels.device_object import device_object
 from ascend_rt.errors import LibraryError
 from ascend_rt.torch import _failures, _library, _operators, _sleep, decompositions
 

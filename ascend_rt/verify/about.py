@@ -7,8 +7,8 @@ import os
 import sys
 from typing import Any
 
-from ascend_rt._driver import ffi, lib, library, supports
-from ascend_rt._functions import FUNCTIONS
+from ascend_rt._generated.functions import FUNCTIONS
+from ascend_rt._runtime.driver import ffi, lib, library, supports
 from ascend_rt.errors import LibraryError
 from ascend_rt.verify.children import results
 from ascend_rt.verify.strict_json import dumps

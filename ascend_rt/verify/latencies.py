@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._runtime.driver import call, check, ffi, lib
 from ascend_rt.verify.measuring import Call, Latch, Resources, Result, bound, perform, run
 
 _SIZES = tuple(64 << 4 * step for step in range(6))  # 64 bytes to 64 MiB

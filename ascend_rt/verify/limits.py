@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from ascend_rt._driver import call, ffi, lib
+from ascend_rt._runtime.driver import call, ffi, lib
 from ascend_rt.verify.measuring import Call, Latch, Resources, Result, bound, perform, run
 
 _QUIET_S = 0.5  # a submission that takes longer, while nothing runs, is blocked

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from ascend_rt._driver import call, check, ffi, lib, supports
+from ascend_rt._runtime.driver import call, check, ffi, lib, supports
 from ascend_rt.errors import AclError
 from ascend_rt.verify.children import results
 from ascend_rt.verify.strict_json import dumps

@@ -28,7 +28,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ascend_rt._driver import ffi, lib, provide
+from ascend_rt._runtime.driver import ffi, lib, provide
 from ascend_rt.verify.children import results
 from ascend_rt.verify.strict_json import dumps, number
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ascend_rt._driver import call, ffi
+from ascend_rt._runtime.driver import call, ffi
 from ascend_rt.errors import AclError
 from ascend_rt.verify.children import results
 from ascend_rt.verify.strict_json import dumps

@@ -298,9 +298,9 @@ def test_without_an_allocator_the_workspace_is_the_devices_until_the_operator_is
 
 
 def stream_abort(stream: Stream) -> None:
-    from ascend_rt import _driver
+    from ascend_rt._runtime import driver
 
-    assert _driver.lib.aclrtStreamAbort(_driver.ffi.cast("void *", stream.handle)) == OK
+    assert driver.lib.aclrtStreamAbort(driver.ffi.cast("void *", stream.handle)) == OK
 
 
 def test_an_unregistered_allocator_is_not_called(make: Any, lib: Any, ffi: Any, stream: Stream) -> None:

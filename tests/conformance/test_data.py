@@ -137,8 +137,8 @@ def test_bad_data_buffers(lib: Any, ffi: Any, stream: Any) -> None:
 
 
 LOG = """
-from ascend_rt import _driver
-lib, ffi = _driver.lib, _driver.ffi
+from ascend_rt._runtime import driver
+lib, ffi = driver.lib, driver.ffi
 for level in (2**32 - 1, 0, 1, 2, 3, 4):
     lib.aclAppLog(level, b"work", b"main.c", 7, f"level {level} of 4, 100 %".encode())
 lib.aclAppLog(3, ffi.NULL, ffi.NULL, 0, b"x" * 3000)

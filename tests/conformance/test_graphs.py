@@ -24,7 +24,7 @@ from support.graphs import GLOBAL, RELAXED, THREAD_LOCAL, Graph
 from support.kernels import CUBE, VECTOR, device_object
 
 from ascend_rt import Binary, Stream, sim
-from ascend_rt._driver import address
+from ascend_rt._runtime.driver import address
 from ascend_rt.testing import Latch
 
 NOT_EXECUTABLE = 507011

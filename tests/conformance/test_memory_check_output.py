@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.memory_check import Run
 
-from ascend_rt import _driver
+from ascend_rt._runtime import driver
 
 pytestmark = pytest.mark.simulator("memory check")
 
@@ -129,7 +129,7 @@ def test_a_report_of_a_c_program_names_file_and_offset(tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
-    library = _driver.library().path
+    library = driver.library().path
     source, program = tmp_path / "program.c", tmp_path / "program"
     source.write_text("""
 #include <stddef.h>

@@ -25,7 +25,8 @@ from support.gate import Gate
 from support.handles import raw
 from support.models import ACTIVATED, HEAD, PERSISTENT, Model
 
-from ascend_rt import _driver, sim
+from ascend_rt import sim
+from ascend_rt._runtime import driver
 from ascend_rt.testing import Latch
 
 OTHER_MODEL = 107004
@@ -289,7 +290,7 @@ def test_an_abort_ends_the_execution_with_a_code_of_its_own(model: Model, lib: A
     model.build()
     assert model.launch(stream) == OK
     assert lib.aclmdlRIAbort(model.handle) == OK
-    assert lib.aclrtSynchronizeStream(raw(_driver.ffi, stream)) == ABORTED_NORMALLY
+    assert lib.aclrtSynchronizeStream(raw(driver.ffi, stream)) == ABORTED_NORMALLY
     gate.open()
     assert model.execute() == OK
 
@@ -300,7 +301,7 @@ def test_aborting_the_stream_of_a_launch_stops_the_model(model: Model, lib: Any,
     model.call(0, lambda: told.append("behind"))
     model.build()
     assert model.launch(stream) == OK
-    assert lib.aclrtStreamAbort(raw(_driver.ffi, stream)) == OK
+    assert lib.aclrtStreamAbort(raw(driver.ffi, stream)) == OK
     gate.open()
     stream.synchronize()
     assert told == []
@@ -400,7 +401,7 @@ def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream
         model.build()
         assert model.execute() == 507015
         assert model.launch(stream) == OK
-        assert lib.aclrtSynchronizeStream(raw(_driver.ffi, stream)) == 507015
+        assert lib.aclrtSynchronizeStream(raw(driver.ffi, stream)) == 507015
     assert told == ["next"] * 2
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from support.models import ACTIVATED, HEAD, PERSISTENT
 
-from ascend_rt._driver import address, ffi, lib
+from ascend_rt._runtime.driver import address, ffi, lib
 
 SOURCE = """
 enum { kBlocks = 8 };

@@ -28,9 +28,9 @@ def _name_of_the_facade(name: str) -> Any:
 _package.__dict__["__getattr__"] = _name_of_the_facade
 sys.modules["ascend_rt"] = _package
 
-from ascend_rt import _driver  # noqa: E402  (the package above)
+from ascend_rt._runtime import driver  # noqa: E402  (the package above)
 
-lib, ffi = _driver.lib, _driver.ffi
+lib, ffi = driver.lib, driver.ffi
 
 
 def ok(code: int) -> None:

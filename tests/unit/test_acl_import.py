@@ -238,7 +238,7 @@ def test_an_error_of_ours_is_traced_to_the_script_alone(launch, tmp_path: Path) 
     script.write_text("import acl\nacl.mdl.load_from_file('m.om')\n")
     result = launch(script)
     assert result.returncode == 1
-    assert "_acl_finder" not in result.stderr
+    assert "acl_finder" not in result.stderr
     assert f'File "{script}", line 2' in result.stderr
 
 
@@ -292,7 +292,7 @@ def test_a_python_without_the_package_is_left_alone(launch) -> None:
 
 def test_python_starts_without_the_package(launch, backend) -> None:
     loaded = output(launch("-c", "import sys; print(*(m for m in sys.modules if m.startswith('ascend_rt')))"))
-    finders = ["ascend_rt._acl_finder", *(["ascend_rt._torch_finder"] if backend == "sim" else [])]
+    finders = ["ascend_rt._startup.acl_finder", *(["ascend_rt._startup.torch_finder"] if backend == "sim" else [])]
     assert loaded.split() == finders
 
 

@@ -67,7 +67,7 @@ AUDIT = """
 import json, re, sys
 from importlib import import_module
 from ascend_rt import pyacl
-from ascend_rt._driver import lib, library
+from ascend_rt._runtime.driver import lib, library
 
 library()
 lib.ascend_rt_prepare_waits(0, True)  # no thread is the main one, whose long waits another thread would make

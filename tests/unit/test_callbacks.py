@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Context, Event, Stream, _lifecycle, callback, sim
+from ascend_rt import Context, Event, Stream, callback, sim
+from ascend_rt._runtime import lifecycle
 from ascend_rt.errors import AclError, WrongState
 from ascend_rt.testing import Latch
 
@@ -294,7 +295,7 @@ def test_the_last_reference_to_a_stream_may_go_inside_its_own_function(device: A
     event.synchronize(timeout=20)
     assert ran.is_set()
     Stream().close()  # destroys the one that was deferred
-    assert not _lifecycle._deferred
+    assert not lifecycle._deferred
 
 
 @pytest.mark.parametrize("force", [False, True])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_rt._functions import PRODUCTS
+from ascend_rt._generated.functions import PRODUCTS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -63,7 +63,7 @@ def test_a_run_of_equal_locations_has_one_attribute(device: Device, monkeypatch:
         return 0
 
     monkeypatch.setattr("ascend_rt.transfer.lib.aclrtMemcpyBatch", record, raising=False)
-    monkeypatch.setattr("ascend_rt._driver.lib.aclrtMemcpyBatch", record, raising=False)
+    monkeypatch.setattr("ascend_rt._runtime.driver.lib.aclrtMemcpyBatch", record, raising=False)
     with Buffer(64) as memory, PinnedBuffer(8) as pinned:
         to, source = (memory, bytes(8)), (bytearray(8), memory[:8])
         copy_batch([to, to, (memory, pinned), source, source, to])

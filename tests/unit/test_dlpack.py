@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from support.memory import content
 
-from ascend_rt import Buffer, Device, ManagedBuffer, _dlpack, copy, fill
+from ascend_rt import Buffer, Device, ManagedBuffer, copy, fill
+from ascend_rt._memory import dlpack
 from ascend_rt.errors import ClosedError
 
 NPU, CPU = 12, 1  # kDLExtDev, kDLCPU
@@ -141,7 +142,7 @@ def test_a_capsule_that_nobody_takes_lets_go_of_the_buffer(device: Device) -> No
     assert capsule_name(capsule) == b"dltensor"
     del capsule
     assert gone() is None
-    assert not _dlpack._exported
+    assert not dlpack._exported
 
 
 def test_a_consumer_keeps_the_buffer(device: Device) -> None:
@@ -179,7 +180,7 @@ def test_a_capsule_may_die_while_an_exception_is_raised(memory: Buffer) -> None:
     # NumPy refuses the device after it has taken the capsule; the refusal must be what arrives.
     with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
         np.from_dlpack(memory)
-    assert not _dlpack._exported
+    assert not dlpack._exported
 
 
 def test_closing_the_buffer_takes_the_memory_away(device: Device) -> None:
@@ -187,7 +188,7 @@ def test_closing_the_buffer_takes_the_memory_away(device: Device) -> None:
     consumer = Consumer(buffer.__dlpack__())
     buffer.close()
     consumer.let_go()
-    assert not _dlpack._exported
+    assert not dlpack._exported
     for export in (buffer.__dlpack__, buffer.__dlpack_device__):
         with pytest.raises(ClosedError, match="this buffer is closed"):
             export()
@@ -212,7 +213,7 @@ def test_options(options: dict[str, Any], is_refused: bool, memory: Buffer) -> N
             memory.__dlpack__(**options)
     else:
         assert capsule_name(memory.__dlpack__(**options)) == b"dltensor"
-    assert not _dlpack._exported
+    assert not dlpack._exported
 
 
 # --- import ----------------------------------------------------------------------------------------------------------
@@ -239,7 +240,7 @@ def test_what_was_taken_keeps_the_memory(device: Device) -> None:
     del part
     gc.collect()
     assert gone() is None
-    assert not _dlpack._exported
+    assert not dlpack._exported
 
 
 LAYOUTS = {

@@ -21,7 +21,7 @@ SOURCES = [
 ]
 
 # Modules whose examples are about the simulator itself.
-ITS_OWN = ("_driver.py", "_library.py", "sim.py", "versions.py")
+ITS_OWN = ("driver.py", "library.py", "sim.py", "versions.py")
 
 
 @pytest.mark.simulator("faults", "the examples cause failures and stand in for kernels")

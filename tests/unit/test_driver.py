@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ascend_rt import _driver
+from ascend_rt._runtime import driver
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
 
 
 def test_an_error_has_the_librarys_text(run, build, tmp_path: Path) -> None:
     code = """if True:
-        from ascend_rt._driver import check, ffi, lib
+        from ascend_rt._runtime.driver import check, ffi, lib
         check(0, "aclrtDestroyEvent")
         check(lib.aclrtDestroyEvent(ffi.NULL), "aclrtDestroyEvent")
     """
@@ -37,7 +37,7 @@ def test_an_error_has_the_librarys_text(run, build, tmp_path: Path) -> None:
 def test_functions_are_cffis_own_and_plain_attributes(run) -> None:
     code = """if True:
         from ascend_rt import _aclrt
-        from ascend_rt._driver import lib
+        from ascend_rt._runtime.driver import lib
         assert lib.ACL_EVENT_TIME_LINE == 8
         assert "libascendcl" not in open("/proc/self/maps").read()
         assert lib.aclrtRecordEvent is _aclrt.lib.aclrtRecordEvent
@@ -63,7 +63,7 @@ def test_the_simulator_loads_after_other_libraries_in_c_plus_plus(run) -> None:
 def test_threads_may_be_first_together(run) -> None:
     code = """if True:
         import threading
-        from ascend_rt._driver import lib
+        from ascend_rt._runtime.driver import lib
         start, found = threading.Barrier(16), []
         def first():
             start.wait()
@@ -79,17 +79,17 @@ def test_threads_may_be_first_together(run) -> None:
 
 def test_any_thread_that_loads_the_library_knows_the_main_thread() -> None:
     with ThreadPoolExecutor() as threads:
-        assert threads.submit(_driver._main_thread).result() == threading.main_thread().ident
+        assert threads.submit(driver._main_thread).result() == threading.main_thread().ident
 
 
 def test_the_main_thread_is_known_without_threading(run) -> None:
     code = """if True:
         import sys
-        from ascend_rt import _driver
+        from ascend_rt._runtime import driver
         assert "threading" not in sys.modules
-        found = _driver._main_thread()
+        found = driver._main_thread()
         import threading
-        assert found == _driver._main_thread() == threading.main_thread().ident
+        assert found == driver._main_thread() == threading.main_thread().ident
     """
     result = run("-c", code)
     assert result.returncode == 0, result.stderr
@@ -134,26 +134,26 @@ def test_an_old_library_is_finalized_only_if_we_initialised_it(
 FORK = """
 import os, sys
 import ascend_rt
-from ascend_rt import _driver
-from ascend_rt._driver import lib
+from ascend_rt._runtime import driver
+from ascend_rt._runtime.driver import lib
 from ascend_rt.errors import ForkedProcess
 {before}
 child = os.fork()
 if child == 0:
     try:
-        lib.aclrtGetDeviceCount(_driver.ffi.new("uint32_t *"))
-        print("called", _driver.usable(), flush=True)
+        lib.aclrtGetDeviceCount(driver.ffi.new("uint32_t *"))
+        print("called", driver.usable(), flush=True)
     except ForkedProcess as error:
         assert lib.ACL_EVENT_TIME_LINE == 8  # constants stay
-        print("refused", _driver.usable(), error, flush=True)
+        print("refused", driver.usable(), error, flush=True)
     os._exit(0)
 os.waitpid(child, 0)
-assert _driver.usable()
+assert driver.usable()
 """
 
 
 def test_a_child_of_a_process_that_used_the_library_is_refused(run) -> None:
-    result = run("-c", FORK.format(before="_driver.load()"), ASCEND_RT_BACKEND="sim")
+    result = run("-c", FORK.format(before="driver.load()"), ASCEND_RT_BACKEND="sim")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("refused False")
     assert "spawn" in result.stdout
@@ -176,12 +176,12 @@ import threading
 from ascend_rt.backends.cann import inspection
 inspection.probe_in_child(({str(vendor)!r},))  # so that only this process waits in the constructor
 os.environ["GATE"] = {str(gate)!r}
-loader = threading.Thread(target=_driver.load)
+loader = threading.Thread(target=driver.load)
 loader.start()
 writer = os.open({str(gate)!r}, os.O_WRONLY)  # returns when the constructor has opened the other end
 """
     after = 'os.write(writer, b"x"); loader.join()\n'
-    code = FORK.format(before=before).replace("assert _driver.usable()", after + "assert _driver.usable()")
+    code = FORK.format(before=before).replace("assert driver.usable()", after + "assert driver.usable()")
     result = run("-c", code, ASCEND_RT_LIBRARY=vendor)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("refused False")
@@ -192,7 +192,7 @@ writer = os.open({str(gate)!r}, os.O_WRONLY)  # returns when the constructor has
 # Calls every documented function with nothing: NULL, 0, {0}. What a call answers does not matter; that it answers does.
 CALL_ALL = """
 from ascend_rt import ffi, lib
-from ascend_rt._functions import FUNCTIONS
+from ascend_rt._generated.functions import FUNCTIONS
 
 def nothing(type_):
     if type_.kind == "struct":

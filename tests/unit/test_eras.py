@@ -26,12 +26,12 @@ from ascend_rt import (
     InvalidHandle,
     Notify,
     Stream,
-    _lifecycle,
     copy,
     fill_async,
     library,
     sim,
 )
+from ascend_rt._runtime import lifecycle
 from ascend_rt.context import home
 from ascend_rt.errors import AclError, ClosedError
 
@@ -308,7 +308,7 @@ def second(lib: Any) -> Iterator[Device]:
     device.reset(force=True)
     device.set_current()
     yield device
-    if _lifecycle.references_to(1):
+    if lifecycle.references_to(1):
         device.reset(force=True)
     Device(0).set_current()
     Device(0).reset()
@@ -379,7 +379,7 @@ def test_a_reset_that_fails_ends_nothing(second: Device) -> None:
     with sim.faults():
         sim.fail_call("aclrtResetDevice", 507000)
         with pytest.raises(AclError, match="507000"):
-            _lifecycle.reset_device(1)
+            lifecycle.reset_device(1)
     for each in (event, known, borrowed):
         each.record(stream)
         each.record(stream=stream)
@@ -404,7 +404,7 @@ def test_what_was_closed_while_a_reset_failed_stays_closed(second: Device, lib: 
     with monkeypatch.context() as patch:
         patch.setattr(lib, "aclrtResetDevice", reset)
         with pytest.raises(AclError, match="507000"):
-            _lifecycle.reset_device(1)
+            lifecycle.reset_device(1)
     assert refused == [True]
     with pytest.raises(ClosedError):
         event.synchronize()
@@ -498,9 +498,9 @@ def test_a_borrowed_event_ends_with_the_device_of_its_owner(second: Device) -> N
 def test_a_number_that_a_new_event_has_is_that_of_the_new_one(second: Device) -> None:
     with Event() as first:
         number = first.handle
-    assert number not in _lifecycle.events
+    assert number not in lifecycle.events
     with Event() as event:
-        assert _lifecycle.events.get(event.handle) is event._home
+        assert lifecycle.events.get(event.handle) is event._home
 
 
 def test_the_next_era_begins_afresh(second: Device) -> None:
@@ -569,8 +569,8 @@ def test_what_was_discarded_with_work_left_ends_silently(second: Device) -> None
     second.reset()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _lifecycle.close_deferred()
-    assert not _lifecycle._deferred
+        lifecycle.close_deferred()
+    assert not lifecycle._deferred
 
 
 def test_an_era_that_ended_lets_go_of_its_objects(second: Device) -> None:
@@ -633,7 +633,7 @@ def test_an_event_of_pyacl_ends_with_its_device(second: Device, reset: str) -> N
     assert is_refused(Event.from_handle(event).synchronize)
     new, _ = acl.rt.create_event()
     assert acl.rt.record_event(new, stream) == acl.rt.synchronize_event(new) == acl.rt.destroy_event(new) == 0
-    assert new not in _lifecycle.events
+    assert new not in lifecycle.events
     assert acl.rt.destroy_stream(stream) == 0
 
 
@@ -682,7 +682,7 @@ def test_a_reset_by_pyacl_that_fails_ends_nothing(second: Device) -> None:
         assert acl.get_recent_err_msg() == "aclrtResetDevice: call 1 fails by fault injection"
         sim.fail_call("aclrtDestroyEvent", 507000)
         assert acl.rt.destroy_event(event) == 507000
-    assert event in _lifecycle.events
+    assert event in lifecycle.events
     assert acl.rt.query_event(event) == (0, 0)
     assert ours.is_done
     assert acl.rt.reset_device(1) == 0
@@ -700,8 +700,8 @@ def test_a_context_of_pyacl_keeps_its_device(second: Device) -> None:
 
 
 def test_a_device_that_does_not_exist_has_no_era(device: Device) -> None:
-    before = dict(_lifecycle.homes)
+    before = dict(lifecycle.homes)
     assert acl.rt.reset_device(99) == 107001
     with pytest.raises(AclError):
         Device(99).reset()
-    assert _lifecycle.homes == before
+    assert lifecycle.homes == before

@@ -10,7 +10,7 @@ import pytest
 
 import ascend_rt
 from ascend_rt import errors
-from ascend_rt._error_table import ERRORS
+from ascend_rt._generated.error_table import ERRORS
 
 
 @pytest.mark.parametrize(

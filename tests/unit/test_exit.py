@@ -20,15 +20,16 @@ import pytest
 START = """
 import ascend_rt as rt
 import atexit, contextlib, os, sys, threading
-from ascend_rt import Buffer, Context, Device, Event, Stream, _lifecycle, copy_async, ffi, lib
+from ascend_rt import Buffer, Context, Device, Event, Stream, copy_async, ffi, lib
+from ascend_rt._runtime import lifecycle
 
-_lifecycle._WORK_MS = 100
+lifecycle._WORK_MS = 100
 Device(0).set_current()
 stream, never = Stream(), Event(manual_reset=True)
 """
 
 # For scripts in which a call does not return; long enough for those that do, on a busy machine.
-SHORT_CALLS = "_lifecycle._CALL_MS = 1000\n"
+SHORT_CALLS = "lifecycle._CALL_MS = 1000\n"
 
 PENDING = {
     "a stream": "stream.wait(never)",
@@ -92,7 +93,7 @@ def finish(tmp_path: Path) -> Finished:
 def warning_of(ended: subprocess.CompletedProcess[str]) -> str:
     """Return the text of the one warning that is all the process printed."""
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
-    found = re.fullmatch(r"\S+_lifecycle\.py:\d+: AclWarning: ([^\n]+)\n(  warnings\.warn\([^\n]*\n)?", ended.stderr)
+    found = re.fullmatch(r"\S+lifecycle\.py:\d+: AclWarning: ([^\n]+)\n(  warnings\.warn\([^\n]*\n)?", ended.stderr)
     assert found, ended.stderr
     return found[1]
 
@@ -191,7 +192,7 @@ def test_a_host_function_that_never_returns_does_not_keep_the_process(finish: Fi
 def test_work_that_ends_soon_is_waited_for(finish: Finished) -> None:
     ended = finish(
         """
-        _lifecycle._WORK_MS = 30_000
+        lifecycle._WORK_MS = 30_000
         pinned, memory = rt.PinnedBuffer(64 << 20), Buffer(64 << 20)
         for _ in range(5):
             copy_async(memory, pinned, stream)
@@ -233,7 +234,7 @@ def test_a_warning_that_is_an_error_leaves_nothing_undone(finish: Finished) -> N
                 print("the library was called")
         atexit._clear()  # run after the hook of the package, which atexit would run first
         atexit.register(call_late)
-        atexit.register(_lifecycle._give_back)
+        atexit.register(lifecycle._give_back)
         stream.wait(never)
         """
     )
@@ -255,7 +256,7 @@ def test_open_contexts_are_given_back_before_their_devices(finish: Finished) -> 
         somebody_else, handle = ctypes.CDLL(rt.library().path), kept.handle
         atexit._clear()  # run after the hook of the package
         atexit.register(check)
-        atexit.register(_lifecycle._give_back)
+        atexit.register(lifecycle._give_back)
         """
     )
     assert ended.returncode == 0, ended.stderr
@@ -283,9 +284,10 @@ WATCHED = (
 ENTER = 'if (getenv("ENTRY")) { write(atoi(getenv("ENTRY")), "", 1); unsetenv("ENTRY"); }'
 INSIDE = """
 import _thread, os, signal, sys, threading, time
-from ascend_rt import Device, Event, Stream, _lifecycle
-_lifecycle._WORK_MS = 100
-_lifecycle._CALL_MS = 1000
+from ascend_rt import Device, Event, Stream
+from ascend_rt._runtime import lifecycle
+lifecycle._WORK_MS = 100
+lifecycle._CALL_MS = 1000
 device = Device(0)
 device.set_current()
 stream, event = Stream(), Event()
@@ -298,9 +300,10 @@ def await_entry():
 WAITS = ("stream.synchronize()", "event.synchronize()", "device.synchronize()", "device.reset()")
 
 VENDOR = """
-from ascend_rt import Device, Stream, _lifecycle
-_lifecycle._WORK_MS = 100
-_lifecycle._CALL_MS = 1000
+from ascend_rt import Device, Stream
+from ascend_rt._runtime import lifecycle
+lifecycle._WORK_MS = 100
+lifecycle._CALL_MS = 1000
 Device(1).set_current()
 Device(1).set_current()
 stream = Stream()

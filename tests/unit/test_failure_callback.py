@@ -30,7 +30,7 @@ from ascend_rt import (
 pytestmark = pytest.mark.simulator("faults")
 
 CODE = 507015
-KEPT = 256  # in _aclrt_failures.c
+KEPT = 256  # in aclrt_failures.c
 IN_TIME = 20
 
 
@@ -282,7 +282,8 @@ def test_an_interrupt_while_the_thread_starts_leaves_no_subscription(
 
 START = """
 import os, sys, threading
-from ascend_rt import Device, Stream, _lifecycle, on_task_failed, sim
+from ascend_rt import Device, Stream, on_task_failed, sim
+from ascend_rt._runtime import lifecycle
 Device(0).set_current()
 stream = Stream()
 def fail():
@@ -321,7 +322,7 @@ def test_the_exit_lets_functions_hear_what_has_failed(finish: Any) -> None:
 def test_a_function_that_does_not_return_does_not_keep_the_process(finish: Any) -> None:
     ended = finish(
         """
-        _lifecycle._WORK_MS = 100
+        lifecycle._WORK_MS = 100
         entered = threading.Event()
         def work(task):
             entered.set()
@@ -359,7 +360,7 @@ def test_after_the_exit_nobody_subscribes(finish: Any) -> None:
         subscription = on_task_failed(print)
         atexit._clear()  # run after the hook of the package
         atexit.register(late)
-        atexit.register(_lifecycle._give_back)
+        atexit.register(lifecycle._give_back)
         """
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "refused\n", "")

@@ -178,7 +178,7 @@ print(codes)
 )
 def test_resources_run_out(run, resource: str, make: str, code: int) -> None:
     program = f"""
-from ascend_rt._driver import call
+from ascend_rt._runtime.driver import call
 def make_notify():
     call("aclrtCreateNotify", ffi.new("aclrtNotify *"), 0)
 kept = []

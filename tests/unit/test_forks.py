@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this
 # in_child() runs a function in a fork; a child that hangs is killed, and fails the program.
 PROGRAM = """
 import gc, os, signal, sys, warnings
-from ascend_rt import CachingAllocator, TaskFailed, _locks, _threads, on_task_failed, supports
+from ascend_rt import CachingAllocator, TaskFailed, on_task_failed, supports
+from ascend_rt._runtime import locks, threads
 from ascend_rt.errors import ForkedProcess
 
 warnings.simplefilter("ignore", DeprecationWarning)  # newer releases of Python warn of forks beside threads
@@ -81,7 +82,7 @@ def child():
     assert refused(Buffer, 64) and refused(allocator.allocate, 1 << 20)
     event.close(), stream.close(), context.close()
 
-locks = list(_locks._all)
+locks = list(locks._all)
 assert len(locks) >= 5
 held, forked = threading.Event(), threading.Event()
 def hold():
@@ -103,9 +104,9 @@ assert ended_well(forked_child)
 
 def test_a_lock_of_the_thread_that_forks_stays_its_own(run_forking: Any) -> None:
     run_forking("""
-lock = _locks.new_lock()
+lock = locks.new_lock()
 def child():
-    assert not _locks.is_held_elsewhere(lock)
+    assert not locks.is_held_elsewhere(lock)
     lock.release()
     try:
         lock.release()
@@ -159,7 +160,7 @@ def fork(number, frame):
         gate.record(opener)
 signal.signal(signal.SIGUSR1, fork)
 def interrupt():
-    while not _threads._waiters:
+    while not threads._waiters:
         pass
     os.kill(os.getpid(), signal.SIGUSR1)
 thread = threading.Thread(target=interrupt)
@@ -206,8 +207,8 @@ def test_every_lock_of_the_package_is_renewed() -> None:
     assert len(sources) > 50
     found = {(path.name, line.strip()) for path in sources for line in path.open() if makes_lock.search(line)}
     assert found == {
-        ("_locks.py", "lock = RLock()"),
+        ("locks.py", "lock = RLock()"),
         # Those wake a thread, and are waited for with a limit.
-        ("_threads.py", "self._wake = _thread.allocate_lock()"),
-        ("_threads.py", "question = _thread.allocate_lock()"),
+        ("threads.py", "self._wake = _thread.allocate_lock()"),
+        ("threads.py", "question = _thread.allocate_lock()"),
     }

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from support.threads import in_threads
 
-from ascend_rt import Buffer, CachingAllocator, Device, Event, PinnedBuffer, Stream, _handles, copy_async, sim
-from ascend_rt._in_flight import InFlight
+from ascend_rt import Buffer, CachingAllocator, Device, Event, PinnedBuffer, Stream, copy_async, sim
+from ascend_rt._native import handles
+from ascend_rt._runtime.retention import InFlight
 from ascend_rt.errors import ClosedError, InvalidArgument, InvalidHandle, TaskFailed
 from ascend_rt.testing import no_leaks
 from tests.unit.conftest import Run
@@ -152,7 +153,7 @@ def test_all_threads_use_the_same_objects(device: Device) -> None:
     for stream in streams:
         stream.synchronize()
         assert len(stream._in_flight) == 0
-        assert stream._in_flight not in _handles.used
+        assert stream._in_flight not in handles.used
         stream.close()
 
 
@@ -210,7 +211,7 @@ def test_every_host_function_runs_once(device: Device) -> None:
         at_once(use)
         stream.synchronize()
     assert sorted(called) == [(number, turn) for number in range(THREADS) for turn in range(ROUNDS)]
-    assert not _handles.pending
+    assert not handles.pending
 
 
 def test_a_borrowed_stream_has_the_same_state_in_all_threads(device: Device) -> None:
@@ -261,16 +262,16 @@ def test_objects_are_opened_while_the_hook_for_them_changes(device: Device) -> N
     def use(number: int) -> None:
         for _ in range(ROUNDS):
             if number == 0:
-                _handles.set_on_open(lambda opened: told.append(opened._what))
-                _handles.set_on_open(None)
+                handles.set_on_open(lambda opened: told.append(opened._what))
+                handles.set_on_open(None)
             else:
                 Event().close()
 
-    before = _handles.set_on_open(None)
+    before = handles.set_on_open(None)
     try:
         at_once(use)
     finally:
-        _handles.set_on_open(before)
+        handles.set_on_open(before)
     assert set(told) <= {"event"}
 
 

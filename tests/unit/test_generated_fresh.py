@@ -67,14 +67,14 @@ def test_names_that_users_write(path: str, value: int) -> None:
 
 
 def test_every_function_is_in_the_table(declared: Any) -> None:
-    from ascend_rt import _functions
+    from ascend_rt._generated import functions
 
     documented = [function for function in declared.functions if function.family != "aclsim"]
-    assert list(_functions.FUNCTIONS) == [function.name for function in documented]
-    assert {name: family for name, (family, *_) in _functions.FUNCTIONS.items()} == {
+    assert list(functions.FUNCTIONS) == [function.name for function in documented]
+    assert {name: family for name, (family, *_) in functions.FUNCTIONS.items()} == {
         function.name: function.family for function in documented
     }
-    assert declared.libraries == _functions.LIBRARIES
+    assert declared.libraries == functions.LIBRARIES
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,6 @@ def test_every_function_is_in_the_table(declared: Any) -> None:
     [("aclrtRecordEvent", True), ("aclInit", True), ("aclrtMalloc", True), ("aclrtProfTrace", False)],
 )
 def test_what_the_facade_wraps_is_read_from_its_source(name: str, is_wrapped: bool) -> None:
-    from ascend_rt import _functions
+    from ascend_rt._generated import functions
 
-    assert _functions.FUNCTIONS[name][3] is is_wrapped
+    assert functions.FUNCTIONS[name][3] is is_wrapped

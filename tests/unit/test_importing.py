@@ -61,14 +61,15 @@ def test_importing_the_package_imports_little_else(run) -> None:
     result = run("-c", IMPORTED.format(use=""))
     imported = set(result.stdout.split())
     ours = {name for name in imported if name.startswith("ascend_rt")}
-    assert ours - {"ascend_rt._aclrt.lib"} == {"ascend_rt", "ascend_rt._aclrt", "ascend_rt._source_tree"}, result.stderr
+    startup = {"ascend_rt._startup", "ascend_rt._startup.source_tree"}
+    assert ours - {"ascend_rt._aclrt.lib"} == {"ascend_rt", "ascend_rt._aclrt", *startup}, result.stderr
     assert not {"typing", "enum", "logging", "threading"} & imported
 
 
 def test_raw_calls_need_no_facade(run) -> None:
     result = run("-c", IMPORTED.format(use="ascend_rt.lib.aclrtGetDeviceCount"), ASCEND_RT_BACKEND="sim")
     imported = set(result.stdout.split())
-    assert "ascend_rt._driver" in imported, result.stderr
+    assert "ascend_rt._runtime.driver" in imported, result.stderr
     assert not {"ascend_rt.stream", "ascend_rt.memory", "ascend_rt.enums", "dataclasses", "logging"} & imported
 
 
@@ -78,10 +79,10 @@ def test_the_first_use_of_the_simulator_imports_little_else(run) -> None:
     use = "ascend_rt.use('sim'); ascend_rt.lib.aclInit(ascend_rt.ffi.NULL); ascend_rt.lib.aclrtSetDevice(0)"
     result = run("-c", f"import cffi\n{IMPORTED.format(use=use)}")
     imported = set(result.stdout.split())
-    assert "ascend_rt._choice" in imported, result.stderr
+    assert "ascend_rt._runtime.selection" in imported, result.stderr
     assert not {"collections", "contextlib", "dataclasses", "enum", "functools", "logging", "operator"} & imported
     assert not {"pathlib", "re", "threading", "typing"} & imported
-    assert not {"ascend_rt._error_table", "ascend_rt._functions"} & imported
+    assert not {"ascend_rt._generated.error_table", "ascend_rt._generated.functions"} & imported
 
 
 def test_the_first_stream_needs_no_dataclasses(run) -> None:

@@ -21,9 +21,6 @@ from ascend_rt import (
     Event,
     PinnedBuffer,
     Stream,
-    _handles,
-    _in_flight,
-    _lifecycle,
     cmo_prefetch,
     copy_2d_async,
     copy_async,
@@ -35,7 +32,9 @@ from ascend_rt import (
 )
 from ascend_rt import lib as raw
 from ascend_rt import pyacl as acl
-from ascend_rt._handles import Batch, release, release_synchronized
+from ascend_rt._native import handles
+from ascend_rt._native.handles import Batch, release, release_synchronized
+from ascend_rt._runtime import lifecycle, retention
 from ascend_rt.errors import AclError, AclWarning, ClosedError, OutOfMemory, TaskFailed, Timeout
 from ascend_rt.testing import Latch
 
@@ -183,7 +182,7 @@ def test_a_graph_keeps_what_a_task_uses_although_its_capture_begins_or_ends_mean
         assert lib.aclmdlRIExecuteAsync(graph[0], stream._handle) == 0
     stream.synchronize()
     assert called == [1, 1]
-    assert not _handles.pending
+    assert not handles.pending
     assert lib.aclmdlRIDestroy(graph[0]) == 0
 
 
@@ -270,10 +269,10 @@ def test_a_wait_that_is_dropped_lets_nothing_go(drop: Callable[[Stream], object]
 def test_every_call_that_may_drop_work_is_counted(function: str, arguments: tuple[Any, ...], device: Device) -> None:
     if not supports(function):
         pytest.skip("the library does not have it")
-    before = _handles.disruptions()
+    before = handles.disruptions()
     getattr(raw, function)(*(ffi.NULL if argument is None else argument for argument in arguments))
     raw.aclGetRecentErrMsg()
-    assert _handles.disruptions() == before + 1
+    assert handles.disruptions() == before + 1
 
 
 @pytest.mark.simulator("faults")
@@ -498,7 +497,8 @@ def test_a_record_that_a_capture_takes_lets_nothing_go(
 ABORT = """if True:
     import gc, threading, weakref
     from contextlib import suppress
-    from ascend_rt import Buffer, Device, Event, Stream, StreamAborted, Timeout, _handles, fill_async
+    from ascend_rt import Buffer, Device, Event, Stream, StreamAborted, Timeout, fill_async
+    from ascend_rt._native import handles
     Device(0).set_current()
     stream, waiting, event = Stream(), Stream(), Event()
     entered, gate = threading.Event(), threading.Event()
@@ -523,7 +523,7 @@ ABORT = """if True:
 
     thread = threading.Thread(target=abort)
     thread.start()
-    while _handles.disruptions() < 2**64 - 1 or ({completes_events} and not event.is_done):
+    while handles.disruptions() < 2**64 - 1 or ({completes_events} and not event.is_done):
         pass  # until the abort is under way
     for function in (lambda: event.is_done, lambda: event.synchronize(timeout=0.01), lambda: waiting.is_done):
         ask(function)
@@ -588,7 +588,7 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
 
 
 def test_a_synchronization_proves_the_waits_that_nothing_has_disturbed(device: Device) -> None:
-    count, event = _handles.disruptions(), Event()
+    count, event = handles.disruptions(), Event()
     uses = [threading.Event() for _ in range(5)]  # any objects
     kept = [weakref.ref(used) for used in uses]
     oldest, complete, before_it, failed, newest = batches = [Batch() for _ in uses]
@@ -641,13 +641,13 @@ def test_an_event_that_cannot_be_asked_leaves_it_to_a_synchronization(stream: St
 
 
 def test_a_long_chain_of_batches_goes_without_recursion() -> None:
-    last = _in_flight.Batch()
+    last = retention.Batch()
     oldest = threading.Event()  # any object
     kept = weakref.ref(oldest)
     last.objects.append((oldest,))
     del oldest
     for _ in range(500_000):  # which as many calls of a destructor would not survive
-        new = _in_flight.Batch()
+        new = retention.Batch()
         new.objects.append((object(),))
         new.previous, last = last, new
     assert kept() is not None
@@ -799,14 +799,14 @@ def test_a_garbage_collection_that_discards_a_stream_wherever_it_comes(device: D
 
 
 def test_nothing_stays_of_streams_that_are_gone(device: Device) -> None:
-    before = len(_in_flight._used)
+    before = len(retention._used)
     for end in (Stream.close, Stream.synchronize, Stream.abort, lambda stream: stream.close(force=True)):
         stream = Stream()
         fill_and_forget(stream)
         end(stream)
         del stream
     gc.collect()
-    assert len(_in_flight._used) == before
+    assert len(retention._used) == before
 
 
 def test_a_borrower_that_goes_in_a_thread_without_a_context(stream: Stream) -> None:
@@ -915,7 +915,7 @@ def test_what_a_task_uses_is_kept_while_its_device_is_reset(
         stream.launch_host_func(gate.wait)  # an event that held it would end with the device, too
         kept = fill_and_forget(stream)
         stream.launch_host_func(called.append, 1)
-        _lifecycle.reset_device(1)
+        lifecycle.reset_device(1)
     device.set_current()
     device.reset()  # which leaves the fixture's
     assert seen == [[kept]]

@@ -281,7 +281,7 @@ def test_the_end_of_the_program_does_not_wait_for_what_was_left(interrupted: Int
 
 def test_an_interrupt_that_nobody_catches_ends_the_program(interrupted: Interrupted) -> None:
     # The stream still waits for its gate at the end of the program, which gives it less time than usual.
-    end_soon = "from ascend_rt import _lifecycle\n_lifecycle._WORK_MS = 100\n"
+    end_soon = "from ascend_rt._runtime import lifecycle\nlifecycle._WORK_MS = 100\n"
     done = interrupted(end_soon + "threading.Thread(target=interrupt).start()\nstream.synchronize()")
     assert done.returncode == -signal.SIGINT
     assert "KeyboardInterrupt" in done.stderr

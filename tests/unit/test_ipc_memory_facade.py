@@ -108,9 +108,9 @@ def test_work_keeps_what_it_uses_open(device: Device, stream: Stream, process: A
 
 def process_import_closes(key: bytes) -> None:
     """Close an import that there must not be."""
-    from ascend_rt import _driver
+    from ascend_rt._runtime import driver
 
-    _driver.call("aclrtIpcMemClose", key)
+    driver.call("aclrtIpcMemClose", key)
 
 
 def test_named_processes(buffer: Buffer, process: Any) -> None:

@@ -19,7 +19,7 @@ from support.calls import called_in_python
 from support.kernels import VECTOR, device_object, parameters
 
 from ascend_rt import Binary, Buffer, Device, Kernel, Operand, Stream, _aclrt, callback, copy, fill, kernel, sim
-from ascend_rt._driver import open_short_paths
+from ascend_rt._runtime.driver import open_short_paths
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.kernel import _config, offsets, parameter
 

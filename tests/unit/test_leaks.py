@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Device, Event, Stream, _handles
+from ascend_rt import Buffer, Device, Event, Stream
+from ascend_rt._native import handles
 from ascend_rt.testing import Leak, no_leaks
 
 TESTS = """
@@ -100,7 +101,7 @@ def test_blocks_are_nested(device: Device) -> None:
 
 
 def test_blocks_overlap(device: Device) -> None:
-    before, kept = _handles.set_on_open(None), []
+    before, kept = handles.set_on_open(None), []
     first, second = no_leaks(), no_leaks()
     first.__enter__()
     second.__enter__()
@@ -111,7 +112,7 @@ def test_blocks_overlap(device: Device) -> None:
     with pytest.raises(Leak) as found:
         second.__exit__(None, None, None)
     assert str(found.value).count("is still open") == 2
-    assert _handles.set_on_open(before) is None
+    assert handles.set_on_open(before) is None
     for event in kept:
         event.close()
 

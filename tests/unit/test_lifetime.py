@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Context, Device, Event, Stream, _lifecycle
+from ascend_rt import Buffer, Context, Device, Event, Stream
+from ascend_rt._runtime import lifecycle
 from ascend_rt.errors import AclError, ForkedProcess, Timeout
 from ascend_rt.testing import Latch
 
@@ -49,10 +50,10 @@ def run_script(text: str, **environment: str) -> subprocess.CompletedProcess[str
 
 EXITS = {
     "objects that outlive the content of their modules": """
-        import ascend_rt._resource, ctypes
-        modules = rt.stream, ascend_rt._resource
+        import ascend_rt._runtime.resource, ctypes
+        modules = rt.stream, ascend_rt._runtime.resource
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(modules))  # those that are still there in the end are emptied then
-        rt.stream.last, ascend_rt._resource.last = Stream.default(), Buffer(8)
+        rt.stream.last, ascend_rt._runtime.resource.last = Stream.default(), Buffer(8)
     """,
     "a copy that was just started": """
         pinned, memory = PinnedBuffer(64 << 20), Buffer(64 << 20)
@@ -342,7 +343,7 @@ def test_a_finalizer_may_set_a_device_while_devices_are_counted(device: Device) 
     done = threading.Event()
 
     def collect() -> None:
-        with _lifecycle._lock, device:  # the collector runs wherever something is allocated, in there too
+        with lifecycle._lock, device:  # the collector runs wherever something is allocated, in there too
             pass
         done.set()
 
@@ -374,9 +375,9 @@ def test_without_a_free_descriptor_a_failure_is_told_and_all_is_given_back() -> 
         """
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-        late = {"ascend_rt._error_table", "ascend_rt._functions"}  # what failures and exits need
+        late = {"ascend_rt._generated.error_table", "ascend_rt._generated.functions"}  # what failures and exits need
         if rt.library().backend == "cann":
-            late.remove("ascend_rt._functions")  # which has told what the library lacks
+            late.remove("ascend_rt._generated.functions")  # which has told what the library lacks
         assert not late & set(sys.modules)
         with contextlib.suppress(OSError):
             while True:
@@ -541,11 +542,11 @@ def test_a_stream_that_is_discarded_finishes_its_work(look: Callable[[], object]
         with pytest.warns(ResourceWarning, match="busy> was discarded; it is destroyed when its work is done"):
             del stream
         look()
-        assert len(_lifecycle._deferred) == 1
+        assert len(lifecycle._deferred) == 1
     done.synchronize()
     assert ran == [1]
     look()
-    assert not _lifecycle._deferred
+    assert not lifecycle._deferred
 
 
 @pytest.mark.parametrize("has_stream", [False, True])
@@ -561,9 +562,9 @@ def test_a_context_that_is_discarded_finishes_its_work(has_stream: bool, device:
     with pytest.warns(ResourceWarning, match="was discarded; it is destroyed when its work is done"):
         gc.collect()
     device.synchronize()
-    assert len(_lifecycle._deferred) == 1 + has_stream
+    assert len(lifecycle._deferred) == 1 + has_stream
     gate.record(stream)
-    while _lifecycle._deferred:
+    while lifecycle._deferred:
         device.synchronize()
 
 
@@ -573,10 +574,10 @@ def test_a_warning_of_a_discarded_stream_that_is_an_error_loses_nothing(device: 
         warnings.simplefilter("error", ResourceWarning)
         with pytest.raises(ResourceWarning):
             stream._discard()
-        assert list(_lifecycle._deferred) == [stream]
+        assert list(lifecycle._deferred) == [stream]
     stream.close()
     Stream().close()
-    assert not _lifecycle._deferred
+    assert not lifecycle._deferred
 
 
 def test_a_failed_creation_leaves_nothing(device: Device) -> None:

@@ -98,10 +98,11 @@ def test_the_whole_life_of_a_process(backend: str) -> None:
 def test_what_the_exit_cannot_give_back() -> None:
     lines = lines_of(
         """
-        from ascend_rt import Device, Event, Stream, _lifecycle
+        from ascend_rt import Device, Event, Stream
+        from ascend_rt._runtime import lifecycle
         import warnings
         warnings.simplefilter("ignore")
-        _lifecycle._WORK_MS = 100
+        lifecycle._WORK_MS = 100
         Device(0).set_current()
         stream = Stream()
         stream.wait(Event(manual_reset=True))

@@ -13,7 +13,7 @@ import pytest
 
 import ascend_rt
 from ascend_rt import pyacl
-from ascend_rt._functions import FUNCTIONS
+from ascend_rt._generated.functions import FUNCTIONS
 
 pytestmark = pytest.mark.simulator("independent")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ascend_rt import Buffer, Context, Device, Event, Graph, IpcMemory, Notify, Stream, fill_async
-from ascend_rt._driver import is_expected
+from ascend_rt._runtime.driver import is_expected
 from ascend_rt.testing import Latch
 
 
@@ -88,7 +88,8 @@ def test_a_wait_of_the_main_thread_leaves_nothing(run: Any, under_test: dict[str
         "-c",
         """
 import threading
-from ascend_rt import Device, Event, Stream, _threads, ffi, lib
+from ascend_rt import Device, Event, Stream, ffi, lib
+from ascend_rt._runtime import threads
 
 made = []
 def make():
@@ -99,7 +100,7 @@ def make():
 
 def release():
     Device(0).set_current()
-    while not _threads._waiters:
+    while not threads._waiters:
         pass
     made[1].record(Stream())
 

@@ -32,8 +32,8 @@ from ascend_rt import (
     fill_async,
     pointer_attributes,
 )
-from ascend_rt._driver import ffi, lib
-from ascend_rt._lifecycle import era_of
+from ascend_rt._runtime.driver import ffi, lib
+from ascend_rt._runtime.lifecycle import era_of
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import AclError, WrongState
 

@@ -27,7 +27,7 @@ from ascend_rt import (
     fill_async,
     sim,
 )
-from ascend_rt._driver import open_short_paths
+from ascend_rt._runtime.driver import open_short_paths
 from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 

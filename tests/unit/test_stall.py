@@ -392,11 +392,11 @@ def test_a_deadlock_is_found_beside_threads_of_other_libraries(name: str) -> Non
 # A thread that ends as soon as it has sent a signal.
 INTERRUPTED = """
 import signal
-from ascend_rt import _threads
+from ascend_rt._runtime import threads
 signal.signal(signal.SIGUSR1, lambda *_: end())
 main = threading.get_ident()
 def interrupt():
-    while sys._current_frames()[main].f_code is not _threads.Waiter.sleep.__code__:
+    while sys._current_frames()[main].f_code is not threads.Waiter.sleep.__code__:
         pass
     os.kill(os.getpid(), signal.SIGUSR1)
 """

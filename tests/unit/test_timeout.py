@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ascend_rt._timeout import FOR_EVER, microseconds, milliseconds, whole_seconds
+from ascend_rt._runtime.timeouts import FOR_EVER, microseconds, milliseconds, whole_seconds
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ SUMMARY = ["min", "p10", "p25", "p50", "p75", "p90", "p99", "p999", "max"]
 # Runs a program after some changes to it.
 CHANGED = """
 import os, sys
-from ascend_rt import _driver
+from ascend_rt._runtime import driver
 from ascend_rt.verify import latencies, limits, measuring
 sys.argv = sys.argv[1:]
 {changes}
@@ -218,7 +218,7 @@ def test_a_device_that_cannot_be_set(program: str, tmp_path: Path) -> None:
 )
 def test_a_function_that_is_missing_is_named(program: str, function: str, failing: set[str], tmp_path: Path) -> None:
     # As the loader treats a function that the library lacks. Without host functions, callbacks keep streams busy.
-    changes = f"_driver.load(); _driver.lib.__dict__[{function!r}] = _driver._not_in_library({function!r})"
+    changes = f"driver.load(); driver.lib.__dict__[{function!r}] = driver._not_in_library({function!r})"
     done = changed(tmp_path, program, changes)
     assert (done.returncode, done.stderr) == (0, "")
     error = {"function": function, "code": 207000}
@@ -230,7 +230,7 @@ def test_a_function_that_is_missing_is_named(program: str, function: str, failin
     ("program", "finished", "hanging"), [("latencies", "empty_call", "query"), ("limits", "devices", "queue_depth")]
 )
 def test_a_case_that_hangs_ends_the_process(program: str, finished: str, hanging: str, tmp_path: Path) -> None:
-    changes = "measuring.CASE_LIMIT_S = 2; _driver.lib.aclsimHold(1)"
+    changes = "measuring.CASE_LIMIT_S = 2; driver.lib.aclsimHold(1)"
     done = changed(tmp_path, program, changes, "--only", finished, hanging)
     assert (done.returncode, done.stderr) == (1, "")
     *before, last = done.stdout.splitlines()

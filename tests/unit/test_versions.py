@@ -85,9 +85,9 @@ def test_a_missing_function_names_library_release_and_the_release_that_has_it(ru
 def test_a_function_for_unknown_products_is_not_promised_by_another_release(run, split) -> None:
     code = "print(ascend_rt.supports('aclrtCreateStreamV2'))"
     assert python(run, code, split) == ["True"]  # a look-alike has what it is made with
-    from ascend_rt import _functions
+    from ascend_rt._generated import functions
 
-    assert _functions.FUNCTIONS["aclrtCreateStreamV2"][2] == ""
+    assert functions.FUNCTIONS["aclrtCreateStreamV2"][2] == ""
 
 
 def test_control_of_the_simulator_is_not_in_the_vendors_library(run, old) -> None:
@@ -111,7 +111,7 @@ def test_supports_of_the_simulator_is_what_it_simulates(run) -> None:
 
 
 def test_nothing_is_supported_after_the_end(run) -> None:
-    code = "import ascend_rt; from ascend_rt import _driver; ascend_rt.library(); _driver.shutdown()"
+    code = "import ascend_rt; from ascend_rt import driver; ascend_rt.library(); driver.shutdown()"
     result = run("-c", f"{code}; print(ascend_rt.supports('aclInit'))", ASCEND_RT_BACKEND="sim")
     assert result.stdout == "False\n", result.stderr
 
@@ -146,8 +146,8 @@ def test_a_broken_side_library_does_not_reach_the_process(run, split) -> None:
 
 def test_a_side_library_that_is_loaded_already_is_the_one(run, old, split) -> None:
     path = split / "lib64" / "libmsprofiler.so"
-    code = f"import ctypes; ctypes.CDLL({str(path)!r})\nfrom ascend_rt import _driver\n"
-    code += "print(_driver.providers()['aclprofInit'])"
+    code = f"import ctypes; ctypes.CDLL({str(path)!r})\nfrom ascend_rt import driver\n"
+    code += "print(driver.providers()['aclprofInit'])"
     assert python(run, code, old) == [str(path)]
 
 
@@ -169,9 +169,9 @@ print(answers)
 def test_which_library_gave_which_function(run, split) -> None:
     code = """
 import collections, os
-from ascend_rt import _driver
-from ascend_rt._functions import FUNCTIONS
-where = {name: os.path.basename(path) for name, path in _driver.providers().items()}
+from ascend_rt._runtime import driver
+from ascend_rt._generated.functions import FUNCTIONS
+where = {name: os.path.basename(path) for name, path in driver.providers().items()}
 for family in ("event", "data", "profiling", "queue"):
     print(family, *sorted({where.get(name, "-") for name, row in FUNCTIONS.items() if row[0] == family}))
 """

@@ -195,7 +195,11 @@ def replay(name: str, module: ModuleType) -> dict[str, Any]:
 def main(prefixes: Iterable[str]) -> None:
     """Replay the groups with these prefixes; print what each has written down as a line of JSON."""
     module = importlib.import_module("ascend_rt.pyacl")
-    for name in ("ascend_rt._choice", "ascend_rt._functions", "numpy"):  # once, and not in every child
+    for name in (
+        "ascend_rt._runtime.selection",
+        "ascend_rt._generated.functions",
+        "numpy",
+    ):  # once, and not in every child
         importlib.import_module(name)
     for name in groups:
         if name.startswith(tuple(prefixes)):

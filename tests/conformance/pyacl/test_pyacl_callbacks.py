@@ -386,8 +386,8 @@ def test_a_program_that_leaves_something_behind_ends(run: Run, left: str) -> Non
 
 def test_a_callback_that_does_not_return_delays_the_end_and_no_more(run: Run) -> None:
     run("""
-        from ascend_rt import _lifecycle
-        _lifecycle._WORK_MS = 100
+        from ascend_rt._runtime import lifecycle
+        lifecycle._WORK_MS = 100
         never, is_inside = threading.Event(), threading.Event()
         context = ok(*rt.get_context())
         def block(argument):

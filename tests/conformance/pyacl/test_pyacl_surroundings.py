@@ -40,7 +40,7 @@ def test_a_subinterpreter_is_refused() -> None:
 import _xxsubinterpreters as interpreters
 other = interpreters.create()
 try:
-    interpreters.run_string(other, "import ascend_rt._pyacl")
+    interpreters.run_string(other, "import ascend_rt.pyacl._pyacl")
 except interpreters.RunFailedError as error:
     print(error)
 """

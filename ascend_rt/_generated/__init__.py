@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that ``python -m codegen`` writes from the ABI headers."""

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Declarations of the memory that launches read and write.
+
+The runtime cannot see what a kernel does with its arguments. The simulator's checks learn it from
+``aclsimDeclareAccesses``, right before the launch; the vendor's library needs no declaration, and gets none.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ascend_rt._memory.arrays import plain
+from ascend_rt._runtime.driver import call, ffi, lib, supports
+from ascend_rt.memory import Buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import DTypeLike
+
+    from ascend_rt._kernels.host_arguments import HostArguments
+    from ascend_rt.kernel import Parameter
+
+READ, WRITE = int(lib.ACLSIM_ACCESS_READ), int(lib.ACLSIM_ACCESS_WRITE)
+MODES = {"in": READ, "out": WRITE, "inout": READ | WRITE}  # the access words of ascend_rt.kernel
+
+_HIGHEST_RANK = 16
+
+host_kernels: dict[str, HostArguments] = {}
+"""Parameters of the registered functions that declare their accesses, by the name of the kernel."""
+
+
+class Access(NamedTuple):
+    """Elements of memory, and how a kernel accesses them; strides of None are without gaps, in C order."""
+
+    mode: int
+    address: int
+    itemsize: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+
+
+class Operand:
+    """An array in a buffer that a kernel accesses: what :meth:`Kernel.launch` takes for ``reads`` and ``writes``.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        Where the array begins; a slice of a buffer moves the beginning.
+    dtype : data type, default uint8
+        Of its elements.
+    shape : int or sequence of int, optional
+        Default one dimension, of as many elements as the buffer has.
+    strides : sequence of int, optional
+        Bytes from one element to the next, for each dimension, not negative; default without gaps, in C order.
+
+    Raises
+    ------
+    ValueError
+        The array reaches beyond the end of the buffer.
+
+    Examples
+    --------
+    >>> matrix = Buffer(64 * 64 * 4)
+    >>> columns = Operand(matrix[64:], np.float32, (64, 4), strides=(256, 4))  # from column 16 on
+    >>> columns.shape, columns.dtype, columns.buffer.offset
+    ((64, 4), dtype('float32'), 64)
+    """
+
+    __slots__ = ("buffer", "dtype", "shape", "strides")
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        dtype: DTypeLike = np.uint8,
+        shape: int | Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> None:
+        if not isinstance(buffer, Buffer):
+            raise TypeError(f"an operand is a Buffer or an Operand of one, not {type(buffer).__name__}")
+        self.buffer, self.dtype = buffer, plain(dtype)
+        self.shape = np.broadcast_shapes(buffer.nbytes // self.dtype.itemsize if shape is None else shape)
+        self.strides = None if strides is None else tuple(map(int, strides))
+        self._check()
+
+    def _check(self) -> None:
+        if len(self.shape) > _HIGHEST_RANK:
+            raise ValueError(f"an operand has at most {_HIGHEST_RANK} dimensions, not {len(self.shape)}")
+        if self.strides is None:
+            end = self.dtype.itemsize * math.prod(self.shape)
+        elif len(self.strides) == len(self.shape) and min(self.strides, default=0) >= 0:
+            last = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
+            end = last + self.dtype.itemsize
+        else:
+            raise ValueError(f"shape {self.shape} has one stride of 0 or more for each dimension, not {self.strides}")
+        if 0 not in self.shape and end > self.buffer.nbytes:
+            raise ValueError(f"{self!r} reaches {end} bytes far, and the buffer has {self.buffer.nbytes}")
+
+    def __repr__(self) -> str:
+        return f"Operand({self.buffer!r}, {self.dtype}, shape={self.shape}, strides={self.strides})"
+
+
+def given(reads: Iterable[Buffer | Operand], writes: Iterable[Buffer | Operand]) -> list[Access]:
+    """Return the accesses that a call of :meth:`Kernel.launch` names."""
+    operands = [(READ, each) for each in reads] + [(WRITE, each) for each in writes]
+    return [_of(mode, each if isinstance(each, Operand) else Operand(each)) for mode, each in operands]
+
+
+def of_argument(parameter: Parameter, buffer: Buffer) -> Access:
+    """Return the access to the array whose address a kernel gets: of the declared length, or the whole buffer."""
+    dtype, length = np.dtype(parameter.dtype), parameter.length or ""
+    count = int(length) if length.isdecimal() else buffer.nbytes // dtype.itemsize
+    return Access(MODES[parameter.access], buffer.handle, dtype.itemsize, (count,))
+
+
+def _of(mode: int, operand: Operand) -> Access:
+    return Access(mode, operand.buffer.handle, operand.dtype.itemsize, operand.shape, operand.strides)
+
+
+def are_wanted() -> bool:
+    """Return whether a check wants to know accesses."""
+    return supports("aclsimWantsAccesses") and bool(lib.aclsimWantsAccesses())
+
+
+def declare(accesses: Sequence[Access]) -> None:
+    """Declare what the next launch of the calling thread accesses (``aclsimDeclareAccesses``)."""
+    rows = ffi.new("aclsimAccess[]", len(accesses))
+    layouts = [(_numbers(each.shape), _numbers(each.strides)) for each in accesses]  # alive until the call returns
+    for row, each, (shape, strides) in zip(rows, accesses, layouts, strict=True):
+        row.address, row.mode = ffi.cast("void *", each.address), each.mode
+        row.elementSize, row.rank, row.shape, row.strides = each.itemsize, len(each.shape), shape, strides
+    call("aclsimDeclareAccesses", rows, len(accesses))
+
+
+def _numbers(values: tuple[int, ...] | None) -> Any:
+    return ffi.NULL if values is None else ffi.new("int64_t[]", values)

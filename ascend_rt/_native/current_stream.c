@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The current stream: of calls without one. ascend_rt.Stream.current() finds it, and this finds what that has found. */
+#include "methods.h"
+
+static PyObject *chosen; /* get() of the context variable with the stream of the innermost block; NULL: no block yet */
+
+/* Default streams of contexts, by their handles. */
+enum { PLACES_LOG2 = 6 };
+static PyObject *default_streams[1 << PLACES_LOG2];
+static MUTEX(default_streams_mutex);
+
+static PyObject **place_of(const void *handle) {
+    const uint64_t mixed = (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15; /* multiplicative hashing */
+    return &default_streams[mixed >> (64 - PLACES_LOG2)];
+}
+
+static PyObject *find_default(void) {
+    void *handle = NULL;
+    aclError code;
+    if (!is_direct(GET_DEFAULT_STREAM)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtCtxGetCurrentDefaultStream, GET_DEFAULT_STREAM)(&handle);
+    Py_END_ALLOW_THREADS;
+    LOCK(default_streams_mutex);
+    stream *const found = (stream *)*place_of(handle);
+    const bool is_right =
+        code == ACL_SUCCESS && found != NULL && LOAD(found->handle.is_known) && found->handle.pointer == handle;
+    PyObject *const result = is_right ? Py_NewRef((PyObject *)found) : NULL;
+    UNLOCK(default_streams_mutex);
+    return result;
+}
+
+/* Takes the reference to what a block has chosen, which is for one context. */
+static PyObject *for_this_context(PyObject *object) {
+    stream *const found = (stream *)object;
+    const uint64_t its = LOAD(found->context);
+    void *context = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = is_direct(GET_CONTEXT) ? FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context) : -1;
+    Py_END_ALLOW_THREADS;
+    const bool is_right = code == ACL_SUCCESS && (its == 0 || its == (uint64_t)(uintptr_t)context);
+    if (!is_right || LOAD(found->handle.state) == ENDED) {
+        Py_CLEAR(object);
+    }
+    return object;
+}
+
+PyObject *current_stream(void) {
+    PyObject *const found = LOAD(chosen) != NULL ? PyObject_CallNoArgs(chosen) : Py_NewRef(Py_None);
+    if (found != NULL && is_stream(found)) {
+        return for_this_context(found);
+    }
+    Py_XDECREF(found);
+    return find_default();
+}
+
+static PyObject *note_default_stream(PyObject *module, PyObject *object) {
+    (void)module;
+    if (!PyType_IsSubtype(Py_TYPE(object), stream_type)) {
+        return PyErr_Format(PyExc_TypeError, "a stream is noted, not %R", (PyObject *)Py_TYPE(object));
+    }
+    if (has_pointer((handle *)object)) {
+        LOCK(default_streams_mutex);
+        PyObject *before = exchange(place_of(((handle *)object)->pointer), Py_NewRef(object));
+        UNLOCK(default_streams_mutex);
+        Py_XDECREF(before);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *note_chosen(PyObject *module, PyObject *get) {
+    (void)module;
+    LOCK(default_streams_mutex);
+    if (chosen == NULL) { /* it stays: threads may be about to call it */
+        STORE(chosen, Py_NewRef(get));
+    }
+    UNLOCK(default_streams_mutex);
+    Py_RETURN_NONE;
+}
+
+bool current_streams_add(PyObject *module) {
+    static PyMethodDef functions_of_module[] = {
+        {"note_chosen_stream", note_chosen, METH_O,
+         "Note what returns the stream of the innermost block that has chosen one, or None."},
+        {"note_default_stream", note_default_stream, METH_O, "Note the default stream of the thread's context."},
+        {0},
+    };
+    return PyModule_AddFunctions(module, functions_of_module) == 0;
+}

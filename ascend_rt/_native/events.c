@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short paths of events. */
+#include "methods.h"
+
+PyTypeObject *plain_event;
+
+enum { INIT, CLOSE, RECORD_ON, IS_DONE, SYNCHRONIZE, PATHS };
+
+static short_path paths[PATHS];
+
+/* Creates the usual kind of event. */
+static bool create(PyObject *object) {
+    PyObject *const home = home_of_new(ON_DEVICE); /* first: what is created has an owner at once */
+    if (home == NULL) {
+        return false;
+    }
+    void *created = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        Py_DECREF(home);
+        fail(code, "aclrtCreateEventExWithFlag");
+        return false;
+    }
+    return handle_own(object, created, home);
+}
+
+static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 0 || names != NULL || !is_direct(CREATE) || LOAD(((handle *)object)->state) != NEW) {
+        return call_python(&paths[INIT], object, args, count, names);
+    }
+    return create(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+PyObject *new_event(void) {
+    if (!is_direct(CREATE)) {
+        return PyObject_CallNoArgs((PyObject *)plain_event);
+    }
+    PyObject *object = PyType_GenericAlloc(plain_event, 0);
+    if (object != NULL && !create(object)) {
+        Py_CLEAR(object);
+    }
+    return object;
+}
+
+static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    handle *const self = (handle *)object;
+    if (count != 0 || names != NULL || !is_direct(DESTROY) || !LOAD(self->is_known) || !LOAD(self->is_owned) ||
+        is_shared_event(object)) {
+        return call_python(&paths[CLOSE], object, args, count, names);
+    }
+    return destroy(self, DESTROY);
+}
+
+bool record(event *self, stream *on) {
+    in_flight *const recording = on->in_flight;
+    PyObject *const ended = in_flight_end(recording);
+    if (ended == NULL && LOAD(recording->is_used) && PyErr_Occurred() != NULL) {
+        return false;
+    }
+    void *const event = self->handle.pointer, *const stream = on->handle.pointer;
+    bool is_captured = false;
+    aclError code;
+    event_begin_record(self, (PyObject *)recording);
+    Py_BEGIN_ALLOW_THREADS;
+    /* In a capture, the record is one of the graph, and tells nothing of what was submitted before. */
+    is_captured = ended != NULL && shared->captured_graph(stream) != 0;
+    code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
+    is_captured = is_captured || (ended != NULL && shared->captured_graph(stream) != 0); /* begun by another thread */
+    Py_END_ALLOW_THREADS;
+    event_end_record(self, (PyObject *)recording, code == ACL_SUCCESS && !is_captured ? ended : NULL);
+    Py_XDECREF(ended);
+    if (code != ACL_SUCCESS) {
+        fail(code, "aclrtRecordEvent");
+        return false;
+    }
+    if (LOAD(self->work) != LOAD(recording->work)) {
+        set_field(self, &self->work, get_field(recording, &recording->work));
+    }
+    return true;
+}
+
+static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *given = NULL, *on = NULL, *result = NULL;
+    if (parse(&paths[RECORD_ON].of, &given, args, count, names) && has_pointer((handle *)self) &&
+        (on = given_or_current(given)) != NULL && has_pointer((handle *)on) && is_direct(RECORD) &&
+        record((event *)self, (stream *)on)) {
+        result = Py_NewRef(Py_None);
+    }
+    Py_XDECREF(on);
+    return result_or_python(result, &paths[RECORD_ON], self, args, count, names);
+}
+
+/* Takes the reference to what the completion releases, unless the event was recorded meanwhile. */
+static PyObject *release_and_check(event *self, recorded newest, const char *function, PyObject *result) {
+    const bool is_released = newest.before == NULL || !is_newest(self, newest.number) || release(newest.before, false);
+    Py_XDECREF(newest.before);
+    if (!is_released) {
+        return NULL;
+    }
+    if (has_no_failure(self, &self->work, false)) {
+        return Py_NewRef(result);
+    }
+    PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);
+    Py_XDECREF(told);
+    return told != NULL ? Py_NewRef(result) : NULL;
+}
+
+/* What the completion of an event tells. */
+static inline PyObject *complete(event *self, recorded newest, const char *function, PyObject *result) {
+    const bool is_plain = newest.before == NULL && has_no_failure(self, &self->work, false);
+    return is_plain ? Py_NewRef(result) : release_and_check(self, newest, function, result);
+}
+
+static PyObject *event_is_done(PyObject *object, void *unused) {
+    (void)unused;
+    event *self = (event *)object;
+    if (!is_direct(QUERY_EVENT) || !has_pointer(&self->handle)) {
+        return get_in_python(&paths[IS_DONE], object);
+    }
+    void *const pointer = self->handle.pointer;
+    const recorded newest = newest_record(self);
+    aclrtEventRecordedStatus status;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status);
+    Py_END_ALLOW_THREADS;
+    if (code == ACL_SUCCESS && status == ACL_EVENT_RECORDED_STATUS_COMPLETE) {
+        return complete(self, newest, "aclrtQueryEventStatus", Py_True);
+    }
+    Py_XDECREF(newest.before);
+    return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtQueryEventStatus");
+}
+
+static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    event *self = (event *)object;
+    PyObject *timeout = NULL;
+    int32_t limit;
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
+        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_EVENT) ||
+        !has_pointer(&self->handle)) {
+        return call_python(&paths[SYNCHRONIZE], object, args, count, names);
+    }
+    void *const pointer = self->handle.pointer;
+    const recorded newest = newest_record(self);
+    int code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = shared->synchronize_event(pointer, limit);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS) {
+        PyObject *result = PyObject_CallMethod(object, "_end_wait", "ii", code, limit);
+        if (result == NULL) {
+            Py_XDECREF(newest.before);
+            return NULL;
+        }
+        Py_DECREF(result);
+    }
+    return complete(self, newest, "aclrtSynchronizeEvent", Py_None);
+}
+
+static short_path paths[PATHS] = {
+    [INIT] = {.name = "__init__", .call = METHOD(event_init)},
+    [CLOSE] = {.name = "close", .call = METHOD(event_close)},
+    [RECORD_ON] = {.name = "record", .call = METHOD(event_record)},
+    [IS_DONE] = {.name = "is_done", .get = event_is_done},
+    [SYNCHRONIZE] = {.name = "synchronize", .call = METHOD(event_synchronize)},
+};
+
+static bool connect(PyObject *class) {
+    plain_event = (PyTypeObject *)Py_NewRef(class);
+    return true;
+}
+
+const short_paths event_paths = {&event_type, paths, PATHS, connect};

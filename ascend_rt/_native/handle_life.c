@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a handle: created, open, ended with its device, closed.
+ *
+ * Python handles signals between two of its instructions, and a handler may raise an exception there. So what must not
+ * be torn is one step in C: the call that creates an object of the runtime and its owner's getting it, and the call
+ * that destroys it and the owner's losing it. */
+#include "handle_life.h"
+
+PyTypeObject *era_type;
+
+PyObject *host;
+static PyObject *cast;          /* ascend_rt.ffi.cast */
+static PyObject *number_type;   /* uintptr_t */
+static PyObject *pointer_type;  /* void * */
+static PyObject *closed_error;  /* ascend_rt.errors.ClosedError */
+static PyObject *wrong_state;   /* ascend_rt.errors.WrongState */
+static PyObject *ascend_error;  /* ascend_rt.errors.AscendError */
+static PyObject *zero;          /* the index of what a cell holds */
+static PyObject *deferred;      /* a deque: discarded objects that are to be closed later */
+static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
+static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
+static MUTEX(on_open_mutex);
+static MUTEX(eras_mutex); /* guards lists of objects, and the states of all objects against the ends of eras */
+
+/* Eras. */
+
+/* With the mutex. The object belongs to its era until it is closed: then also after the end, which may be taken back.
+ */
+static void enter_era(handle *self, era *of) {
+    if (self->link == NULL) {
+        self->next = of->first;
+        self->link = &of->first;
+        of->first = self;
+        if (self->next != NULL) {
+            self->next->link = &self->next;
+        }
+    }
+}
+
+static void leave_era(handle *self) {
+    if (self->link != NULL) {
+        *self->link = self->next;
+        if (self->next != NULL) {
+            self->next->link = self->link;
+        }
+        self->link = NULL;
+    }
+}
+
+void handle_leave_era(handle *self) {
+    LOCK(eras_mutex);
+    leave_era(self);
+    UNLOCK(eras_mutex);
+}
+
+/* With the mutex. */
+static void set_open(handle *self, const era *of) {
+    const bool is_known = LOAD(self->view) == NULL;
+    STORE(self->is_known, is_known && !of->is_over);
+    STORE(self->state, of->is_over ? ENDED : OPEN);
+}
+
+/* Ends all objects of an era, or takes that back: one compare in each method is enough to know. */
+static PyObject *set_over(era *self, bool is_over) {
+    const enum state before = is_over ? OPEN : ENDED;
+    atomic_store(&parts->has_ended, true);
+    LOCK(eras_mutex);
+    STORE(self->is_over, is_over);
+    for (handle *each = self->first; each != NULL; each = each->next) {
+        if (each->state == before) {
+            set_open(each, self);
+        }
+    }
+    UNLOCK(eras_mutex);
+    Py_RETURN_NONE;
+}
+
+static PyObject *era_end(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return set_over((era *)self, true);
+}
+
+static PyObject *era_resume(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return set_over((era *)self, false);
+}
+
+PyObject *era_has_objects(PyObject *self, void *unused) {
+    (void)unused;
+    LOCK(eras_mutex);
+    const bool has_objects = ((era *)self)->first != NULL;
+    UNLOCK(eras_mutex);
+    return PyBool_FromLong(has_objects);
+}
+
+PyMethodDef era_methods[] = {
+    {"end", era_end, METH_NOARGS, "End the objects that live in the era: none of them reaches the library any more."},
+    {"resume", era_resume, METH_NOARGS, "Take that back: those that were not closed meanwhile are open again."},
+    {0},
+};
+
+/* Returns true if the object can be a home: a tuple whose first element is an era. */
+static bool is_home(PyObject *object) {
+    return PyTuple_Check(object) && PyTuple_Size(object) > 0 &&
+           PyObject_TypeCheck(PyTuple_GetItem(object, 0), era_type);
+}
+
+/* Handles. */
+
+/* From pointer to view and back by C alone: in Python another thread might close the object meanwhile, and both would
+ * have the handle; and the exception of a signal handler might come. */
+
+static PyObject *view_of(void *pointer) {
+    PyObject *number = PyLong_FromVoidPtr(pointer);
+    PyObject *view = number != NULL ? PyObject_CallFunctionObjArgs(cast, pointer_type, number, NULL) : NULL;
+    Py_XDECREF(number);
+    return view;
+}
+
+bool handle_find_pointer(handle *self) {
+    PyObject *view = get_field(self, &self->view);
+    PyObject *address = view != NULL ? PyObject_CallFunctionObjArgs(cast, number_type, view, NULL) : NULL;
+    PyObject *number = address != NULL ? PyNumber_Long(address) : NULL;
+    BEGIN_LOCKED(self);
+    LOCK(eras_mutex);
+    if (number != NULL && self->state == OPEN && self->view == view && !self->is_known) {
+        self->pointer = PyLong_AsVoidPtr(number);
+        STORE(self->is_known, true);
+    }
+    UNLOCK(eras_mutex);
+    END_LOCKED();
+    Py_XDECREF(number);
+    Py_XDECREF(address);
+    Py_XDECREF(view);
+    PyErr_Clear(); /* the method in Python will raise it again */
+    return LOAD(self->is_known);
+}
+
+/* Returns true if the object has a handle: it is open, or in the other state given. */
+static inline bool has_handle(const handle *self, enum state other) {
+    const enum state state = LOAD(self->state);
+    return state == OPEN || state == other;
+}
+
+/* A new reference to the view of an object that has a handle; NULL if it has none, or with an exception. */
+static PyObject *find_view(handle *self, enum state other) {
+    PyObject *view = NULL;
+    bool is_there = false;
+    BEGIN_LOCKED(self);
+    is_there = has_handle(self, other);
+    view = is_there ? Py_XNewRef(self->view) : NULL;
+    END_LOCKED();
+    if (is_there && view == NULL && (view = view_of(self->pointer)) != NULL) {
+        BEGIN_LOCKED(self);
+        if (has_handle(self, other) && self->view == NULL) {
+            STORE(self->view, Py_NewRef(view));
+        }
+        END_LOCKED();
+    }
+    return view;
+}
+
+/* Raises what is wrong with an object that is not open. */
+static PyObject *refuse(PyObject *object) {
+    const enum state state = LOAD(((handle *)object)->state);
+    if (state == ENDED) {
+        return PyObject_CallMethod(object, "_refuse_ended", NULL);
+    }
+    PyObject *what = PyObject_GetAttrString(object, "_what");
+    if (what != NULL && state != NEW) {
+        PyErr_Format(closed_error, "this %U is closed", what);
+    } else if (what != NULL) {
+        PyErr_Format(PyExc_AttributeError, "this %U has no handle yet", what);
+    }
+    Py_XDECREF(what);
+    return NULL;
+}
+
+static PyObject *handle_get(PyObject *object, void *unused) {
+    (void)unused;
+    PyObject *view = find_view((handle *)object, OPEN);
+    return view != NULL || PyErr_Occurred() != NULL ? view : refuse(object);
+}
+
+static PyObject *handle_is_closed(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(LOAD(((handle *)self)->state) >= CLOSING);
+}
+
+static PyObject *handle_is_open(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(LOAD(((handle *)self)->state) == OPEN);
+}
+
+static PyObject *handle_is_closing(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(LOAD(((handle *)self)->state) == CLOSING);
+}
+
+static PyObject *handle_is_ended(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(LOAD(((handle *)self)->state) == ENDED);
+}
+
+/* The view is a new reference, which it takes, or NULL: then the pointer is known. If the era has ended meanwhile, so
+ * has the object. */
+static void open_with(handle *self, void *pointer, PyObject *view) {
+    era *const of = era_of(self->home);
+    PyObject *before;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->view, view);
+    if (view == NULL) {
+        self->pointer = pointer;
+    }
+    LOCK(eras_mutex);
+    enter_era(self, of);
+    set_open(self, of);
+    UNLOCK(eras_mutex);
+    END_LOCKED();
+    Py_XDECREF(before);
+}
+
+/* With the mutex. */
+static void set_shut(handle *self, enum state to) {
+    STORE(self->state, to);
+    STORE(self->is_known, false);
+    leave_era(self);
+}
+
+/* Ends the closing of an object: it is closed, or, with a view, open again. */
+static void finish_closing(handle *self, PyObject *view) {
+    if (view != NULL) {
+        open_with(self, NULL, Py_NewRef(view));
+        return;
+    }
+    BEGIN_LOCKED(self);
+    STORE(self->state, CLOSED);
+    view = exchange(&self->view, NULL);
+    END_LOCKED();
+    Py_XDECREF(view);
+}
+
+/* Views of memory. A view is in a list of its buffer until either is closed or discarded. No Python code may run
+ * while a list is used: views in it may be in their deallocation. */
+
+/* With the mutex. */
+static void enter_views(buffer *view, buffer *of) {
+    of->handle.has_views = true;
+    view->next_view = of->first_view;
+    view->view_link = &of->first_view;
+    of->first_view = view;
+    if (view->next_view != NULL) {
+        view->next_view->view_link = &view->next_view;
+    }
+}
+
+/* With the mutex. */
+static void leave_views(buffer *view) {
+    if (view->view_link != NULL) {
+        *view->view_link = view->next_view;
+        if (view->next_view != NULL) {
+            view->next_view->view_link = view->view_link;
+        }
+        view->view_link = NULL;
+    }
+}
+
+void handle_leave_views(buffer *view) {
+    LOCK(eras_mutex);
+    leave_views(view);
+    UNLOCK(eras_mutex);
+}
+
+/* With the mutex. Views of views, however deep, come before the next view. */
+static void close_views(buffer *self) {
+    while (self->first_view != NULL) {
+        buffer *const view = self->first_view;
+        leave_views(view);
+        set_shut(&view->handle, CLOSED);
+        for (buffer *inner = view->first_view; inner != NULL; inner = view->first_view) {
+            leave_views(inner);
+            enter_views(inner, self);
+        }
+    }
+}
+
+PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
+    PyObject *object = PyType_GenericAlloc(plain_buffer, 0);
+    if (object == NULL) {
+        return NULL;
+    }
+    buffer *const view = (buffer *)object;
+    handle *const of = &view->handle;
+    view->nbytes = nbytes;
+    view->parent = Py_NewRef((PyObject *)self);
+    of->home = get_field(self, &self->handle.home);
+    of->pointer = (char *)self->handle.pointer + offset;
+    LOCK(eras_mutex);
+    const bool is_closed = self->handle.state >= CLOSING; /* by another thread, just now */
+    if (is_closed) {
+        set_shut(of, CLOSED);
+    } else {
+        enter_era(of, era_of(of->home));
+        set_open(of, era_of(of->home));
+        enter_views(view, self);
+    }
+    UNLOCK(eras_mutex);
+    return object;
+}
+
+static PyObject *buffer_get_view(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    handle *const self = (handle *)object;
+    const uint64_t offset = count == 2 ? PyLong_AsUnsignedLongLong(args[0]) : 0;
+    const uint64_t nbytes = count == 2 ? PyLong_AsUnsignedLongLong(args[1]) : 0;
+    if (count != 2 || PyErr_Occurred() != NULL) {
+        PyErr_SetString(PyExc_TypeError, "_view() takes an offset and a size");
+        return NULL;
+    }
+    return has_pointer(self) ? buffer_view((buffer *)self, offset, nbytes) : refuse(object);
+}
+
+/* Makes an object that has a handle a closed one, or one that is about to be; whether it had one, and nothing was
+ * faster. What it had stays in it as long as it may be open again. */
+static bool shut(handle *self, enum state other, enum state to) {
+    PyObject *view = NULL;
+    bool is_first = false;
+    BEGIN_LOCKED(self);
+    LOCK(eras_mutex);
+    is_first = has_handle(self, other);
+    if (is_first) {
+        set_shut(self, to);
+        if (self->has_views) {
+            close_views((buffer *)self);
+        }
+    }
+    UNLOCK(eras_mutex);
+    if (is_first && to == CLOSED) {
+        view = exchange(&self->view, NULL);
+    }
+    END_LOCKED();
+    Py_XDECREF(view);
+    return is_first;
+}
+
+bool handle_shut(handle *self) { return shut(self, OPEN, CLOSED); }
+
+void handle_reopen(handle *self) { open_with(self, self->pointer, NULL); }
+
+static PyObject *handle_forget(PyObject *object, PyObject *unused) {
+    (void)unused;
+    if (LOAD(((handle *)object)->state) == NEW) {
+        return refuse(object);
+    }
+    return PyBool_FromLong(shut((handle *)object, ENDED, CLOSED));
+}
+
+PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *rest, Py_ssize_t count) {
+    enum { MOST = 9 };
+    PyObject *a[MOST] = {first};
+    const Py_ssize_t before = first != NULL;
+    if (before + count > MOST) {
+        PyErr_Format(PyExc_TypeError, "at most %d arguments are passed on", MOST);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        a[before + i] = rest[i];
+    }
+    return PyObject_CallFunctionObjArgs(function, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], NULL);
+}
+
+static bool is_success(PyObject *code) { return code != NULL && PyLong_AsLong(code) == ACL_SUCCESS; }
+
+static PyObject *handle_closing(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    handle *const self = (handle *)object;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "_closing() takes a function");
+        return NULL;
+    }
+    PyObject *view = find_view(self, ENDED);
+    if (view == NULL && PyErr_Occurred() == NULL) {
+        return LOAD(self->state) == NEW ? refuse(object) : Py_NewRef(Py_None);
+    }
+    if (view == NULL) {
+        return NULL;
+    }
+    if (!shut(self, ENDED, CLOSING)) { /* another thread was faster */
+        Py_DECREF(view);
+        Py_RETURN_NONE;
+    }
+    PyObject *result = call_with(args[0], view, args + 1, count - 1);
+    if (LOAD(self->state) == CLOSING) {
+        finish_closing(self, result == NULL ? view : NULL);
+    }
+    Py_DECREF(view);
+    return result;
+}
+
+static PyObject *handle_give_back(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    handle *const self = (handle *)object;
+    PyObject *view = count > 0 && LOAD(self->state) == CLOSING ? get_field(self, &self->view) : NULL;
+    if (view == NULL) {
+        PyErr_SetString(PyExc_TypeError, "_give_back() takes a function, while the object is closed");
+        return NULL;
+    }
+    PyObject *code = call_with(args[0], view, args + 1, count - 1);
+    /* Without a code, a signal handler may have raised inside a Python function that replaces the C function: the
+     * handle may belong to a new object by then. */
+    if (code != NULL ? is_success(code) : !PyErr_ExceptionMatches(ascend_error)) {
+        finish_closing(self, NULL);
+    }
+    Py_DECREF(view);
+    return code;
+}
+
+bool is_open_told(void) { return LOAD(on_open) != NULL; }
+
+static bool tell_of_open(PyObject *self) {
+    if (!is_open_told()) {
+        return true;
+    }
+    LOCK(on_open_mutex);
+    PyObject *hook = on_open != NULL ? Py_NewRef(on_open) : NULL;
+    UNLOCK(on_open_mutex);
+    PyObject *told = hook != NULL ? PyObject_CallFunctionObjArgs(hook, self, NULL) : Py_NewRef(Py_None);
+    Py_XDECREF(told);
+    Py_XDECREF(hook);
+    return told != NULL;
+}
+
+/* Takes the home. */
+static void move_in(handle *self, PyObject *home) {
+    if (LOAD(self->home) != NULL) { /* of an object that is made anew */
+        handle_leave_era(self);
+    }
+    set_field(self, &self->home, home);
+}
+
+/* Takes the view. */
+static void take(handle *self, PyObject *view, PyObject *home, bool is_owned) {
+    STORE(self->is_owned, is_owned);
+    move_in(self, Py_NewRef(home));
+    open_with(self, NULL, view);
+}
+
+/* The arguments are a handle, and a home if it is not the host. */
+static bool take_given(PyObject *object, PyObject *const *args, Py_ssize_t count, bool is_owned) {
+    PyObject *const home = count == 2 ? args[1] : host;
+    if ((count != 1 && count != 2) || !is_home(home)) {
+        PyErr_SetString(PyExc_TypeError, "a handle and a home are taken");
+        return false;
+    }
+    take((handle *)object, Py_NewRef(args[0]), home, is_owned);
+    return true;
+}
+
+static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    return take_given(object, args, count, true) && tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *handle_borrow(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    return take_given(object, args, count, false) ? Py_NewRef(Py_None) : NULL;
+}
+
+bool handle_can_be_made(PyObject *object) {
+    const enum state state = LOAD(((handle *)object)->state);
+    if (state == NEW || state == CLOSED) {
+        return true;
+    }
+    PyErr_Format(wrong_state, "%R exists already; create another object", object);
+    return false;
+}
+
+static PyObject *handle_expect_none(PyObject *object, PyObject *unused) {
+    (void)unused;
+    return handle_can_be_made(object) ? Py_NewRef(Py_None) : NULL;
+}
+
+enum { HOME, CELL, FUNCTION_TO_CALL, FIXED };
+
+static PyObject *handle_create(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    if (count < FIXED || !is_home(args[HOME])) {
+        PyErr_SetString(PyExc_TypeError, "_create() takes a home, a cell, a function and its arguments");
+        return NULL;
+    }
+    PyObject *code =
+        handle_can_be_made(object) ? call_with(args[FUNCTION_TO_CALL], NULL, args + FIXED, count - FIXED) : NULL;
+    if (!is_success(code)) {
+        return code;
+    }
+    PyObject *view = PyObject_GetItem(args[CELL], zero);
+    if (view != NULL) {
+        take((handle *)object, view, args[HOME], true);
+    }
+    if (view == NULL || !tell_of_open(object)) {
+        Py_CLEAR(code);
+    }
+    return code;
+}
+
+bool handle_own(PyObject *object, void *pointer, PyObject *home) {
+    handle *self = (handle *)object;
+    STORE(self->is_owned, true);
+    move_in(self, home);
+    open_with(self, pointer, NULL);
+    return tell_of_open(object);
+}
+
+bool has_deferred(void) { return PyObject_Length(deferred) != 0; }
+
+/* An exception of a signal handler ends the method anywhere; then the object is closed later. */
+void handle_finalize(PyObject *object) {
+    if (!has_handle((handle *)object, ENDED)) {
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = discard((handle *)object) ? Py_NewRef(Py_None) : PyObject_CallMethod(object, "_discard", NULL);
+    if (result == NULL) {
+        PyErr_WriteUnraisable(object);
+        if (has_handle((handle *)object, ENDED)) {
+            set(&result, PyObject_CallMethod(deferred, "append", "O", object));
+        }
+    }
+    Py_XDECREF(result);
+    PyErr_Restore(type, value, traceback);
+}
+
+PyGetSetDef handle_properties[] = {
+    {"_handle", handle_get, NULL, NULL, NULL},
+    {"_is_closed", handle_is_closed, NULL, NULL, NULL},
+    {"_is_closing", handle_is_closing, NULL, NULL, NULL},
+    {"_is_ended", handle_is_ended, NULL, NULL, NULL},
+    {"_is_open", handle_is_open, NULL, NULL, NULL},
+    {0},
+};
+
+#define FAST(name) (PyCFunction)(void (*)(void)) name, METH_FASTCALL
+
+PyMethodDef buffer_methods[] = {
+    {"_view", FAST(buffer_get_view), "Return a view of a part, which is closed with this."},
+    {0},
+};
+
+PyMethodDef handle_methods[] = {
+    {"_expect_none", handle_expect_none, METH_NOARGS, "Raise WrongState if the object has a handle."},
+    {"_create", FAST(handle_create),
+     "Call a C function that creates what the object is to own, and take it out of a cell; return the code."},
+    {"_own", FAST(handle_take_over), "Take a handle whose owner keeps what frees it."},
+    {"_borrow", FAST(handle_borrow), "Take a handle that is not to be destroyed."},
+    {"_closing", FAST(handle_closing),
+     "Call a function with the handle, which gives it back; meanwhile the object is closed. If it raises an exception "
+     "before that, the object is open again. Return its result; None if the object is closed already."},
+    {"_give_back", FAST(handle_give_back),
+     "Inside of that, call a C function that destroys the handle, which it is given first; return the code."},
+    {"_forget", handle_forget, METH_NOARGS, "Close the object without a call; return whether it was open."},
+    {0},
+};
+
+static bool find_cast(void) {
+    PyObject *ffi = attribute_of("ascend_rt._runtime.driver", "ffi");
+    const bool is_found = ffi != NULL && (cast = PyObject_GetAttrString(ffi, "cast")) != NULL &&
+                          (number_type = PyObject_CallMethod(ffi, "typeof", "s", "uintptr_t")) != NULL &&
+                          (pointer_type = PyObject_CallMethod(ffi, "typeof", "s", "void *")) != NULL;
+    Py_XDECREF(ffi);
+    return is_found;
+}
+
+static PyObject *set_on_open(PyObject *module, PyObject *hook) {
+    (void)module;
+    LOCK(on_open_mutex);
+    PyObject *before = exchange(&on_open, hook != Py_None ? Py_NewRef(hook) : NULL);
+    UNLOCK(on_open_mutex);
+    return before != NULL ? before : Py_NewRef(Py_None);
+}
+
+static PyObject *new_deque(void) {
+    PyObject *type = attribute_of("collections", "deque");
+    PyObject *new = type != NULL ? PyObject_CallNoArgs(type) : NULL;
+    Py_XDECREF(type);
+    return new;
+}
+
+bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
+    static PyMethodDef functions[] = {
+        {"set_on_open", set_on_open, METH_O,
+         "Set the function that is called with each object that owns a handle from now on; return the one before."},
+        {0},
+    };
+    parts = shared;
+    return find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
+           (wrong_state = attribute_of("ascend_rt.errors", "WrongState")) != NULL &&
+           (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
+           (zero = PyLong_FromLong(0)) != NULL && (deferred = new_deque()) != NULL &&
+           PyModule_AddObjectRef(module, "deferred", deferred) == 0 && PyModule_AddFunctions(module, functions) == 0;
+}

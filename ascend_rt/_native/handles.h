@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The base types of ascend_rt._native.handles: what is in them, for the short paths of their methods. */
+#pragma once
+
+#include "aclrt_support.h"
+#include "epochs.h"
+#include "python_api.h"
+
+/* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. CLOSING: a
+ * thread gives the handle back, and for all others the object is closed. */
+enum state { NEW, OPEN, ENDED, CLOSING, CLOSED };
+
+typedef struct handle {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *view; /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
+    PyObject *home; /* of ascend_rt._runtime.lifecycle.Home; set once */
+    PyObject *hash; /* what it was when it was first asked for */
+    void *pointer;  /* the same as the view */
+    bool is_known;  /* whether the pointer is, of an open object */
+    char is_owned;
+    bool has_views; /* whether it is a buffer that may have views */
+    enum state state;
+    struct handle *next, **link; /* in the list of the era; link: what points to this, NULL: nothing */
+} handle;
+
+typedef struct event {
+    handle handle;
+    PyObject *before;         /* what its completion releases */
+    PyObject *work;           /* that the newest record is in; None if there is none, or it was not made here */
+    const PyObject *recorder; /* of whose stream all records are that have begun and not ended; NULL: of several */
+    uint32_t records;         /* how many those are */
+    uint64_t newest;          /* the number of the newest record */
+    uint64_t aborts;          /* what aborts_known() was when it began */
+    int asked;                /* by how many threads that its user does not know of: it is destroyed afterwards */
+    char is_shared;           /* others may record it, or it stays complete: that says nothing of our record */
+    char has_time;
+} event;
+
+/* What tasks use that were submitted one after the other. */
+typedef struct batch {
+    PyObject ob_base;
+    PyObject *objects;  /* a list of tuples */
+    PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
+    uint32_t device;    /* of the stream */
+    bool is_complete;   /* whether all tasks are known to be */
+} batch;
+
+/* What all Python objects of a stream share. */
+typedef struct in_flight {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *work;
+    PyObject *failures; /* a failure_log; set once */
+    batch *open;        /* the mutex guards it, and its list */
+    uint64_t stream;
+    uint32_t device;
+    bool is_used; /* whether anything is kept: changed with the mutex */
+    MUTEX(mutex);
+} in_flight;
+
+typedef struct stream {
+    handle handle;
+    in_flight *in_flight; /* set once */
+    uint64_t context;     /* address of its handle; 0: unknown */
+} stream;
+
+typedef struct graph {
+    handle handle;
+    PyObject *kept; /* a list: what the tasks use */
+} graph;
+
+typedef struct buffer {
+    handle handle;
+    uint64_t nbytes;  /* set once */
+    PyObject *parent; /* what must live as long as the memory is used */
+    struct buffer *first_view;
+    struct buffer *next_view, **view_link; /* in the list of the one that this is a view of, as in that of an era */
+} buffer;
+
+/* Memory of a pool, which is freed in the order of a stream. */
+typedef struct pool_buffer {
+    buffer buffer;
+    PyObject *stream;
+    PyObject *context; /* of the stream: its handle */
+} pool_buffer;
+
+/* A function of a binary, and how its arguments are packed. */
+typedef struct kernel {
+    PyObject ob_base;
+    PyObject *weak_references;
+    PyObject *binary;  /* an object with a handle */
+    PyObject *plan;    /* bytes: a kernel_parameter for each parameter; NULL or None: nothing is known of them */
+    PyObject *scalars; /* a tuple: the type of numpy's scalars for each parameter, or None */
+    uint64_t function; /* its handle */
+} kernel;
+
+/* Failures of a stream, or of the streams of a context; ascend_rt._runtime.failures explains the log. */
+typedef struct failure_log {
+    PyObject ob_base;
+    ascend_rt_report report; /* that is deferred */
+} failure_log;
+
+/* What a stream does from one report of a failed task to the next. */
+typedef struct work {
+    PyObject ob_base;
+    uint64_t seen; /* how many failures of the process were looked at */
+    char must_ask; /* whether the library tells of none, or the failure of this work is known */
+} work;
+
+extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
+    *kernel_type, *in_flight_type, *batch_type;
+
+extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
+
+/* Functions that return whether something worked have set an exception otherwise. */
+
+extern PyObject *host; /* ascend_rt._runtime.lifecycle.HOST, the home of what no reset of a device frees */
+
+static inline bool is_none(const PyObject *object) { return object == NULL || object == Py_None; }
+
+/* Sets a variable; takes the reference. */
+static inline void set(PyObject **variable, PyObject *value) {
+    PyObject *before = *variable;
+    *variable = value;
+    Py_XDECREF(before);
+}
+
+/* Finds the pointer of an open object; without an exception. */
+bool handle_find_pointer(handle *self);
+
+/* Whether the object is open, and its pointer known. */
+static inline bool has_pointer(handle *self) {
+    return LOAD(self->is_known) || (LOAD(self->state) == OPEN && handle_find_pointer(self));
+}
+
+/* Makes an open object a closed one; whether it was open, and nobody was faster. */
+bool handle_shut(handle *self);
+/* Opens it again, because its handle, which was known, could not be destroyed. */
+void handle_reopen(handle *self);
+
+/* Whether an object has no handle, so that it can get one; otherwise with an exception. */
+bool handle_can_be_made(PyObject *self);
+/* Makes a new object own a handle; takes the home. */
+bool handle_own(PyObject *self, void *pointer, PyObject *home);
+
+/* A new reference to a view of a part of a buffer whose pointer is known. Closing the buffer closes the view. */
+PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
+
+/* Returns true if discarded objects wait for a call that closes them. */
+bool has_deferred(void);
+
+/* Gives the handle of an object back that is discarded. Returns false if the method in Python has to. */
+bool discard(handle *self);
+/* Whether somebody is told of objects that own a handle. */
+bool is_open_told(void);
+
+/* Aborts of streams, among them resets. What was aborted may look complete although it still runs: an event, or a
+ * stream whose wait was dropped. So who concludes one stream's completion from something else makes sure that no abort
+ * has begun since that was submitted, and that none was under way then. */
+
+extern const ascend_rt_abort_count *aborts;
+
+static const uint64_t UNKNOWN = UINT64_MAX;
+
+/* How many there were; UNKNOWN, which is equal to no number, while one is under way. */
+static inline uint64_t aborts_known(void) {
+    const uint64_t ended = atomic_load(&aborts->ended);
+    return atomic_load(&aborts->begun) == ended ? ended : UNKNOWN;
+}
+
+/* Records of events. Nobody knows in which order the runtime gets those that are under way at the same time. If all are
+ * on one stream, the completion of any of them is also that of what was submitted before the others; otherwise the
+ * completion of the newest says nothing. In line, because a record is little more than this. */
+
+static inline void event_begin_record(event *self, const PyObject *recorder) {
+    PyObject *before = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, NULL); /* from here on it may be this record that another thread waits for */
+    if (self->records == 0) {
+        self->recorder = recorder;
+    } else if (self->recorder != recorder) {
+        self->recorder = NULL;
+    }
+    ++self->records;
+    ++self->newest;
+    self->aborts = aborts_known();
+    END_LOCKED();
+    Py_XDECREF(before);
+}
+
+/* Tells what the completion releases, or NULL. */
+static inline void event_end_record(event *self, const PyObject *recorder, PyObject *ended) {
+    PyObject *before = NULL;
+    BEGIN_LOCKED(self);
+    before = exchange(&self->before, self->recorder == recorder ? Py_XNewRef(ended) : NULL);
+    --self->records;
+    END_LOCKED();
+    Py_XDECREF(before);
+}
+
+/* Waits for threads that ask an event what its completion releases, so that it can be destroyed; it is closed. */
+void await_answer(event *self);
+
+/* The newest record of an event, and what its completion releases. */
+typedef struct recorded {
+    PyObject *before; /* a reference; NULL: nothing */
+    uint64_t number;
+} recorded;
+
+static inline recorded newest_record(event *self) {
+    recorded found = {NULL, 0};
+    BEGIN_LOCKED(self);
+    found = (recorded){is_none(self->before) ? NULL : Py_NewRef(self->before), self->newest};
+    END_LOCKED();
+    return found;
+}
+
+/* Whether what was asked of the event afterwards was about that record, as far as anybody can know. */
+static inline bool is_newest(event *self, uint64_t number) {
+    bool is_newest = false;
+    BEGIN_LOCKED(self);
+    is_newest = number == self->newest && !self->is_shared && self->aborts == atomic_load(&aborts->begun);
+    END_LOCKED();
+    return is_newest;
+}
+
+/* Adds what a task uses that was submitted: a tuple. */
+bool in_flight_add(in_flight *self, PyObject *objects);
+/* Whether the task that was submitted last uses the same: its batch keeps that as long as this task needs it. The
+ * second may be NULL. */
+bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *second);
+/* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
+PyObject *in_flight_end_used(in_flight *self);
+static inline PyObject *in_flight_end(in_flight *self) { return LOAD(self->is_used) ? in_flight_end_used(self) : NULL; }
+
+/* Calls a function with an object, unless that is NULL, and the arguments behind. */
+PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *rest, Py_ssize_t count);
+
+/* An attribute of a module. */
+PyObject *attribute_of(const char *module, const char *name);
+
+/* Adds the functions that install short paths. */
+bool short_paths_add(PyObject *module, const ascend_rt_shared *parts);

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "methods.h"
+
+const ascend_rt_shared *shared;
+
+static PyObject *check; /* ascend_rt._runtime.driver.check */
+static PyObject *homes; /* ascend_rt._runtime.lifecycle.homes */
+
+/* The home that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */
+static struct place {
+    const char *name;
+    PyObject *known, *find;
+} places[] = {
+    [IN_CONTEXT] = {"home", NULL, NULL},
+    [ON_DEVICE] = {"home_of_device", NULL, NULL},
+};
+static MUTEX(places_mutex);
+
+static const short_paths *const classes[] = {&event_paths,  &stream_paths, &in_flight_paths,   &graph_paths,
+                                             &buffer_paths, &pool_paths,   &pool_buffer_paths, &kernel_paths};
+
+function functions[FUNCTIONS] = {
+    [CREATE] = {"aclrtCreateEventExWithFlag", NULL},
+    [DESTROY] = {"aclrtDestroyEvent", NULL},
+    [RECORD] = {"aclrtRecordEvent", NULL},
+    [WAIT] = {"aclrtStreamWaitEvent", NULL},
+    [WAIT_WITHIN] = {"aclrtStreamWaitEventWithTimeout", NULL},
+    [QUERY_EVENT] = {"aclrtQueryEventStatus", NULL},
+    [QUERY_STREAM] = {"aclrtStreamQuery", NULL},
+    [SYNCHRONIZE_EVENT] = {"aclrtSynchronizeEvent", NULL},
+    [SYNCHRONIZE_STREAM] = {"aclrtSynchronizeStream", NULL},
+    [EXECUTE] = {"aclmdlRIExecuteAsync", NULL},
+    [COPY] = {"aclrtMemcpyAsync", NULL},
+    [FILL] = {"aclrtMemsetAsync", NULL},
+    [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
+    [MALLOC] = {"aclrtMalloc", NULL},
+    [FREE] = {"aclrtFree", NULL},
+    [LAUNCH_KERNEL] = {"aclrtLaunchKernelWithHostArgs", NULL},
+    [WANTS_ACCESSES] = {"aclsimWantsAccesses", NULL},
+    [POOL_MALLOC] = {"aclrtMemPoolMallocAsync", NULL},
+    [POOL_FREE] = {"aclrtMemPoolFreeAsync", NULL},
+    [GET_DEVICE] = {"aclrtGetDevice", NULL},
+    [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
+    [GET_DEFAULT_STREAM] = {"aclrtCtxGetCurrentDefaultStream", NULL},
+    [RECENT_MESSAGE] = {"aclGetRecentErrMsg", NULL},
+    [SET_CONTEXT] = {"aclrtSetCurrentContext", NULL},
+};
+
+PyObject *fail(int code, const char *function) {
+    PyObject *result = PyObject_CallFunction(check, "is", code, function);
+    Py_XDECREF(result);
+    return NULL;
+}
+
+/* What several paths do. */
+
+PyObject *tuple_of(arguments args, Py_ssize_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; i < count && tuple != NULL; ++i) {
+        PyTuple_SetItem(tuple, i, Py_NewRef(args[i]));
+    }
+    return tuple;
+}
+
+/* The place of a parameter that was given by name, or -1. */
+static int place_of_name(const signature *of, PyObject *name) {
+    for (int i = of->only_positional; i < of->count; ++i) {
+        if (name == of->names[i]) {
+            return i;
+        }
+    }
+    for (int i = of->only_positional; i < of->count; ++i) { /* a name that was made at run time, as for f(**keywords) */
+        if (PyUnicode_Compare(name, of->names[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool parse_names(const signature *of, PyObject **values, arguments args, PyObject *names) {
+    const Py_ssize_t count = PyTuple_Size(names);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        const int place = place_of_name(of, PyTuple_GetItem(names, i));
+        if (place < 0 || values[place] != NULL) {
+            return false;
+        }
+        values[place] = args[i];
+    }
+    return true;
+}
+
+bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit) {
+    const bool is_number = Py_TYPE(timeout) == &PyFloat_Type || Py_TYPE(timeout) == &PyLong_Type;
+    const double units = is_number ? PyFloat_AsDouble(timeout) * units_per_second : 0;
+    PyErr_Clear(); /* an integer that is too large, of which Python makes what it means */
+    if (!(units > 0 && units <= INT32_MAX)) {
+        return false;
+    }
+    *limit = (int32_t)units;
+    *limit += *limit < units;
+    return true;
+}
+
+PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0, first = self != NULL;
+    PyObject *tuple = PyTuple_New(first + count);
+    PyObject *dictionary = tuple != NULL && named > 0 ? PyDict_New() : NULL;
+    bool is_complete = tuple != NULL && (named == 0 || dictionary != NULL);
+    for (Py_ssize_t i = 0; i < first + count && tuple != NULL; ++i) {
+        PyTuple_SetItem(tuple, i, Py_NewRef(i < first ? self : args[i - first]));
+    }
+    for (Py_ssize_t i = 0; i < named && is_complete; ++i) {
+        is_complete = PyDict_SetItem(dictionary, PyTuple_GetItem(names, i), args[count + i]) == 0;
+    }
+    PyObject *result = is_complete ? PyObject_Call(path->in_python, tuple, dictionary) : NULL;
+    Py_XDECREF(dictionary);
+    Py_XDECREF(tuple);
+    return result;
+}
+
+PyObject *get_in_python(const short_path *path, PyObject *self) {
+    return PyObject_CallFunctionObjArgs(path->in_python, self, NULL);
+}
+
+/* Home of objects on the device of the calling thread's context, if that is known. Raises no exception. */
+static PyObject *home_on_device(void) {
+    int32_t device = 0;
+    aclError code;
+    if (!is_direct(GET_DEVICE)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtGetDevice, GET_DEVICE)(&device);
+    Py_END_ALLOW_THREADS;
+    PyObject *number = code == ACL_SUCCESS ? PyLong_FromLong(device) : NULL;
+    PyObject *home = number != NULL ? get_item(homes, number) : NULL;
+    Py_XDECREF(number);
+    PyErr_Clear(); /* Python looks again */
+    return home;
+}
+
+PyObject *home_of_new(enum living living) {
+    LOCK(places_mutex);
+    PyObject *home = Py_XNewRef(places[living].known);
+    UNLOCK(places_mutex);
+    if (home == NULL && living == ON_DEVICE) {
+        home = home_on_device();
+    }
+    return home != NULL ? home : PyObject_CallNoArgs(places[living].find);
+}
+
+static PyObject *note_homes(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    (void)module;
+    if (count != sizeof places / sizeof places[0]) {
+        PyErr_SetString(PyExc_TypeError, "note_homes() takes a home, or None, for each kind of objects");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        LOCK(places_mutex);
+        PyObject *before = exchange(&places[i].known, args[i] != Py_None ? Py_NewRef(args[i]) : NULL);
+        UNLOCK(places_mutex);
+        Py_XDECREF(before);
+    }
+    Py_RETURN_NONE;
+}
+
+static bool find_places(void) {
+    bool is_found = (homes = attribute_of("ascend_rt._runtime.lifecycle", "homes")) != NULL;
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && is_found; ++i) {
+        is_found = (places[i].find = attribute_of("ascend_rt.context", places[i].name)) != NULL;
+    }
+    return is_found;
+}
+
+static aclError try_to_destroy(handle *self, int place) {
+    void *const pointer = self->pointer;
+    aclError code;
+    if (!handle_shut(self)) {
+        return ACL_SUCCESS; /* another thread has closed it */
+    }
+    if (place == DESTROY) {
+        await_answer((event *)self);
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    shared->await_left(pointer);
+    code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
+    Py_END_ALLOW_THREADS;
+    return code;
+}
+
+PyObject *destroy(handle *self, int place) {
+    const aclError code = try_to_destroy(self, place);
+    if (code == ACL_SUCCESS) {
+        Py_RETURN_NONE;
+    }
+    handle_reopen(self);
+    return fail(code, functions[place].name);
+}
+
+void warn_of_discarded(handle *self, aclError code, const char *function) {
+    if (code == ACL_SUCCESS) {
+        return;
+    }
+    PyObject *type, *value, *traceback, *warned = NULL;
+    fail(code, function);
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (value != NULL) {
+        warned = PyObject_CallMethod((PyObject *)self, "_warn_of_discarded", "O", value);
+    }
+    if (warned == NULL) { /* a warning that is an error */
+        PyErr_WriteUnraisable((PyObject *)self);
+    }
+    Py_XDECREF(warned);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+/* Classes whose objects are discarded without Python. */
+static const struct discarded {
+    PyTypeObject **type;
+    int place;
+} discarded[] = {{&plain_event, DESTROY}, {&plain_buffer, FREE}};
+
+bool discard(handle *self) {
+    PyTypeObject *const type = Py_TYPE(self);
+    for (size_t i = 0; i < sizeof discarded / sizeof discarded[0] && LOAD(self->is_known); ++i) {
+        if (type == *discarded[i].type && !LOAD(self->is_owned)) {
+            handle_shut(self);
+            return true;
+        }
+        if (type == *discarded[i].type && is_direct(discarded[i].place) && !is_shared_event((PyObject *)self)) {
+            warn_of_discarded(self, try_to_destroy(self, discarded[i].place), functions[discarded[i].place].name);
+            return true;
+        }
+    }
+    return PyType_IsSubtype(type, pool_buffer_type) && discard_pool_buffer(self);
+}
+
+/* Putting paths in the place of methods. */
+
+/* A definition as _in_c._definition() returns it: its text, the names of the parameters and numbers of them. */
+enum { TEXT, NAMES, REQUIRED, POSITIONAL, ONLY_POSITIONAL };
+
+static int number_at(PyObject *definition, int place) { return (int)PyLong_AsLong(PyTuple_GetItem(definition, place)); }
+
+static bool set_signature(signature *of, PyObject *definition) {
+    PyObject *const names = PyTuple_GetItem(definition, NAMES);
+    const Py_ssize_t count = PyTuple_Size(names);
+    if (count > MOST_PARAMETERS) {
+        PyErr_SetString(PyExc_SystemError, "a short path has too many parameters");
+        return false;
+    }
+    of->count = (int)count;
+    of->required = number_at(definition, REQUIRED);
+    of->positional = number_at(definition, POSITIONAL);
+    of->only_positional = number_at(definition, ONLY_POSITIONAL);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        of->names[i] = Py_NewRef(PyTuple_GetItem(names, i)); /* interned, as all names of parameters */
+    }
+    return PyErr_Occurred() == NULL;
+}
+
+/* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives for ever. */
+static char *documentation(const short_path *path, PyObject *parameters) {
+    PyObject *text = PyObject_GetAttrString(path->in_python, "__doc__");
+    PyObject *whole = NULL;
+    if (text != NULL) {
+        const char *format = text != Py_None ? "%s%S\n--\n\n%S" : "%s%S\n--\n\n";
+        whole = path->get == NULL ? PyUnicode_FromFormat(format, path->name, parameters, text) : PyObject_Str(text);
+    }
+    PyObject *bytes = whole != NULL ? PyUnicode_AsUTF8String(whole) : NULL;
+    char *copy = bytes != NULL ? PyMem_Malloc((size_t)PyBytes_Size(bytes) + 1) : NULL;
+    if (copy != NULL) {
+        memcpy(copy, PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes) + 1);
+    }
+    Py_XDECREF(bytes);
+    Py_XDECREF(whole);
+    Py_XDECREF(text);
+    return copy;
+}
+
+/* Returns what takes the place of a method, a property or a function, whose class or module is given; the definitions
+ * live for ever. */
+static PyObject *in_its_place(const short_path *path, PyObject *parameters, PyObject *home) {
+    char *const text = documentation(path, parameters);
+    PyMethodDef *const method = PyMem_Malloc(sizeof *method);
+    PyGetSetDef *const property = PyMem_Malloc(sizeof *property);
+    if (text == NULL || method == NULL || property == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : PyErr_NoMemory();
+    }
+    *method = (PyMethodDef){path->name, path->call, METH_FASTCALL | METH_KEYWORDS, text};
+    *property = (PyGetSetDef){path->name, path->get, NULL, text, NULL};
+    if (!PyType_Check(home)) {
+        return PyCFunction_NewEx(method, NULL, home);
+    }
+    PyTypeObject *const type = (PyTypeObject *)home;
+    return path->get != NULL ? PyDescr_NewGetSet(type, property) : PyDescr_NewMethod(type, method);
+}
+
+/* Takes the reference to the method in Python. */
+static PyObject *install(short_path *path, PyObject *in_python, PyObject *home, PyObject *define) {
+    path->in_python = in_python;
+    PyObject *definition = in_python != NULL ? PyObject_CallFunctionObjArgs(define, in_python, NULL) : NULL;
+    PyObject *installed = definition != NULL && set_signature(&path->of, definition)
+                              ? in_its_place(path, PyTuple_GetItem(definition, TEXT), home)
+                              : NULL;
+    Py_XDECREF(definition);
+    return installed;
+}
+
+static bool install_in(PyObject *class, short_path *path, PyObject *define) {
+    PyObject *found = PyObject_GetAttrString(class, path->name);
+    if (found != NULL && path->get != NULL) {
+        set(&found, PyObject_GetAttrString(found, "fget"));
+    }
+    PyObject *installed = install(path, found, class, define);
+    const bool is_installed = installed != NULL && PyObject_SetAttrString(class, path->name, installed) == 0;
+    Py_XDECREF(installed);
+    return is_installed;
+}
+
+static bool install_all(const short_paths *of, PyObject *class, PyObject *define) {
+    bool is_installed = of->connect == NULL || of->connect(class);
+    for (size_t i = 0; i < of->count && is_installed; ++i) {
+        is_installed = install_in(class, &of->paths[i], define);
+    }
+    return is_installed;
+}
+
+/* Those of the most derived type. */
+static const short_paths *paths_of(PyTypeObject *type) {
+    const short_paths *found = NULL;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i) {
+        const bool has_them = PyType_IsSubtype(type, *classes[i]->type);
+        if (has_them && (found == NULL || PyType_IsSubtype(*classes[i]->type, *found->type))) {
+            found = classes[i];
+        }
+    }
+    return found;
+}
+
+static PyObject *install_in_class(PyObject *class, PyObject *define) {
+    PyTypeObject *const type = (PyTypeObject *)class;
+    if (host == NULL && PyType_IsSubtype(type, handle_type) &&
+        ((host = attribute_of("ascend_rt._runtime.lifecycle", "HOST")) == NULL || !find_places())) {
+        return NULL;
+    }
+    const short_paths *const of = paths_of(type);
+    return of == NULL || install_all(of, class, define) ? Py_NewRef(class) : NULL;
+}
+
+static PyObject *install_function(PyObject *function, PyObject *define) {
+    PyObject *name = PyObject_GetAttrString(function, "__name__");
+    PyObject *module = name != NULL ? PyObject_GetAttrString(function, "__module__") : NULL;
+    PyObject *installed = NULL;
+    for (size_t i = 0; i < copy_functions.count && module != NULL && installed == NULL; ++i) {
+        short_path *const path = &copy_functions.paths[i];
+        if (PyUnicode_CompareWithASCIIString(name, path->name) == 0) {
+            installed = install(path, Py_NewRef(function), module, define);
+        }
+    }
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    return installed;
+}
+
+static PyObject *install_short_paths(PyObject *module, arguments args, Py_ssize_t count) {
+    (void)module;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError,
+                        "install_short_paths() takes a class or a function, and what reads definitions");
+        return NULL;
+    }
+    return PyType_Check(args[0]) ? install_in_class(args[0], args[1]) : install_function(args[0], args[1]);
+}
+
+static bool find_functions(void) {
+    for (int place = 0; place < FUNCTIONS; ++place) {
+        for (size_t i = 0; i < shared->slot_count && functions[place].slot == NULL; ++i) {
+            if (strcmp(shared->slots[i].name, functions[place].name) == 0) {
+                functions[place].slot = &shared->slots[i];
+            }
+        }
+        if (functions[place].slot == NULL) {
+            PyErr_Format(PyExc_ImportError, "ascend_rt._aclrt is of another version: it has no %s",
+                         functions[place].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
+    static PyMethodDef functions_of_module[] = {
+        {"install_short_paths", (PyCFunction)(void (*)(void))install_short_paths, METH_FASTCALL,
+         "Put the short paths in the place of the methods of a class, and return the class, or of a function."},
+        {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
+         "Note where new objects live that need a context, and those that need but a device; None: it depends."},
+        {"release", release_complete, METH_O,
+         "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
+        {"release_synchronized", release_synchronized, METH_O,
+         "The same after a synchronization of the stream that has reported no failure."},
+        {"disruptions", disruptions_so_far, METH_NOARGS,
+         "Return what may make a stream complete although it has not waited: the number of failures and aborts."},
+        {0},
+    };
+    shared = parts;
+    return PyModule_AddObject(module, "UNKNOWN", PyLong_FromUnsignedLongLong(UNKNOWN)) == 0 && find_functions() &&
+           (check = attribute_of("ascend_rt._runtime.driver", "check")) != NULL &&
+           PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && kernels_add(module) &&
+           current_streams_add(module) && places_add(module);
+}

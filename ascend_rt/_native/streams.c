@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short paths of streams. */
+#include "host_functions.h"
+#include "methods.h"
+
+PyTypeObject *plain_stream;
+
+enum { RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
+
+static short_path paths[PATHS];
+
+/* The method in Python calls the event's own, which a derived class may have replaced. */
+static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *given = NULL;
+    if (!parse(&paths[RECORD_EVENT].of, &given, args, count, names) || !has_pointer((handle *)self) ||
+        !is_direct(RECORD) || !(is_none(given) || (Py_TYPE(given) == plain_event && has_pointer((handle *)given)))) {
+        return call_python(&paths[RECORD_EVENT], self, args, count, names);
+    }
+    PyObject *recorded = is_none(given) ? new_event() : Py_NewRef(given);
+    if (recorded != NULL && !record((event *)recorded, (stream *)self)) {
+        Py_CLEAR(recorded);
+    }
+    return recorded;
+}
+
+static PyObject *wait_for_event(stream *self, event *other, const int32_t *seconds) {
+    void *const stream = self->handle.pointer, *const event = other->handle.pointer;
+    const recorded newest = newest_record(other);
+    const uint64_t before_it = disruptions(aborts_known());
+    bool is_captured = false;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = newest.before != NULL && shared->captured_graph(stream) != 0;
+    code = seconds == NULL ? FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event)
+                           : FUNCTION(aclrtStreamWaitEventWithTimeout, WAIT_WITHIN)(stream, event, *seconds);
+    Py_END_ALLOW_THREADS;
+    bool is_done = code == ACL_SUCCESS;
+    if (!is_done) {
+        fail(code, functions[seconds == NULL ? WAIT : WAIT_WITHIN].name);
+    } else if (newest.before != NULL && !is_captured && is_newest(other, newest.number)) {
+        is_done = keep_waited_for(self->in_flight, (PyObject *)other, newest.before, before_it);
+    }
+    Py_XDECREF(newest.before);
+    return is_done ? Py_NewRef(Py_None) : NULL;
+}
+
+/* The event is kept: it says when what the other stream keeps alive can be released. */
+static PyObject *wait_by_event(stream *self, stream *other) {
+    PyObject *const marker = PyObject_CallObject((PyObject *)plain_event, NULL);
+    PyObject *result = marker != NULL ? PyObject_CallMethod(marker, "record", "O", (PyObject *)other) : NULL;
+    if (result != NULL) {
+        set(&result, PyObject_CallMethod((PyObject *)self, "wait", "O", marker));
+    }
+    Py_XDECREF(marker);
+    return result;
+}
+
+/* An event is created, recorded, waited for and destroyed at once: the wait that is pending keeps what it needs. */
+static PyObject *wait_by_handle(stream *self, stream *other) {
+    void *const waiting = self->handle.pointer, *const recording = other->handle.pointer;
+    const char *failed = functions[CREATE].name;
+    void *event = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&event, ACL_EVENT_SYNC);
+    if (code == ACL_SUCCESS) {
+        failed = functions[RECORD].name;
+        code = FUNCTION(aclrtRecordEvent, RECORD)(event, recording);
+        if (code == ACL_SUCCESS) {
+            failed = functions[WAIT].name;
+            code = FUNCTION(aclrtStreamWaitEvent, WAIT)(waiting, event);
+        }
+        const aclError destroyed = FUNCTION(aclrtDestroyEvent, DESTROY)(event);
+        if (code == ACL_SUCCESS) {
+            failed = functions[DESTROY].name;
+            code = destroyed;
+        }
+    }
+    Py_END_ALLOW_THREADS;
+    return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, failed);
+}
+
+static PyObject *wait_for_stream(stream *self, stream *other) {
+    PyObject *const before = in_flight_end(other->in_flight);
+    const bool keeps_anything = before != NULL;
+    Py_XDECREF(before);
+    if (PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    return keeps_anything ? wait_by_event(self, other) : wait_by_handle(self, other);
+}
+
+static bool can_wait_for_stream(PyObject *self, PyObject *other) {
+    return Py_TYPE(other) == plain_stream && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) &&
+           is_direct(DESTROY) && has_pointer((handle *)self) && has_pointer((handle *)other) && !is_open_told();
+}
+
+static bool can_wait_for_event(PyObject *self, PyObject *other, int place) {
+    return is_event(other) && is_direct(place) && has_pointer((handle *)self) && has_pointer((handle *)other);
+}
+
+static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { OTHER, TIMEOUT, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL};
+    int32_t limit = FOR_EVER;
+    if (!parse(&paths[WAIT_FOR].of, given, args, count, names) || !find_limit(given[TIMEOUT], SECONDS, &limit)) {
+        return call_python(&paths[WAIT_FOR], self, args, count, names);
+    }
+    const bool is_limited = limit != FOR_EVER;
+    if (can_wait_for_event(self, given[OTHER], is_limited ? WAIT_WITHIN : WAIT)) {
+        return wait_for_event((stream *)self, (event *)given[OTHER], is_limited ? &limit : NULL);
+    }
+    if (!is_limited && can_wait_for_stream(self, given[OTHER])) {
+        return wait_for_stream((stream *)self, (stream *)given[OTHER]);
+    }
+    return call_python(&paths[WAIT_FOR], self, args, count, names);
+}
+
+/* Releases what is done; takes the batch and the result, either of which may be NULL. */
+static PyObject *and_release(PyObject *ended, bool is_synchronized, PyObject *result) {
+    if (ended != NULL && result != NULL && !release(ended, is_synchronized)) {
+        Py_CLEAR(result);
+    }
+    Py_XDECREF(ended);
+    return result;
+}
+
+static PyObject *stream_is_done(PyObject *self, void *unused) {
+    (void)unused;
+    if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self)) {
+        return get_in_python(&paths[IS_DONE], self);
+    }
+    in_flight *const found = ((stream *)self)->in_flight;
+    void *const pointer = ((handle *)self)->pointer;
+    PyObject *const ended = in_flight_end(found);
+    aclrtStreamStatus status;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtStreamQuery, QUERY_STREAM)(pointer, &status);
+    Py_END_ALLOW_THREADS;
+    if (code != ACL_SUCCESS || status != ACL_STREAM_STATUS_COMPLETE) {
+        Py_XDECREF(ended);
+        return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
+    }
+    PyObject *const result = and_release(ended, false, Py_NewRef(Py_True));
+    if (result == NULL || has_no_failure(found, &found->work, false)) {
+        return result;
+    }
+    PyObject *const told = PyObject_CallMethod(self, "check", NULL);
+    Py_DECREF(result);
+    Py_XDECREF(told);
+    return told != NULL ? Py_NewRef(Py_True) : NULL;
+}
+
+static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *timeout = NULL;
+    int32_t limit;
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
+        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_STREAM) ||
+        !has_pointer((handle *)self)) {
+        return call_python(&paths[SYNCHRONIZE], self, args, count, names);
+    }
+    in_flight *const found = ((stream *)self)->in_flight;
+    void *const pointer = ((handle *)self)->pointer;
+    PyObject *const ended = in_flight_end(found);
+    ascend_rt_report *const report = &((failure_log *)found->failures)->report;
+    int code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = shared->synchronize_stream(pointer, limit, report);
+    Py_END_ALLOW_THREADS;
+    if (code == ACL_SUCCESS && LOAD(report->code) == ACL_SUCCESS && has_no_failure(found, &found->work, true)) {
+        return and_release(ended, true, Py_NewRef(Py_None));
+    }
+    return and_release(ended, true, PyObject_CallMethod(self, "_end_wait", "ii", code, limit));
+}
+
+static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !is_direct(LAUNCH) ||
+        !has_pointer((handle *)self)) {
+        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    }
+    void *const on = ((handle *)self)->pointer;
+    PyObject *passed = tuple_of(args + 1, count - 1);
+    PyObject *call = passed != NULL ? host_function_call((uintptr_t)on, args[0], passed, NULL) : NULL;
+    if (call == NULL || !host_function_keep(call)) {
+        Py_XDECREF(call);
+        return NULL;
+    }
+    submission made;
+    SUBMIT(made, on, true, FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call));
+    if (made.is_captured) {
+        host_function_forget(call);
+        Py_DECREF(call);
+        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    }
+    PyObject *result = made.code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(made.code, "aclrtLaunchHostFunc");
+    if (made.code != ACL_SUCCESS) {
+        host_function_forget(call);
+    } else {
+        if (made.begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
+            set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
+        }
+        host_function_launched(call);
+    }
+    Py_DECREF(call);
+    return result;
+}
+
+static short_path paths[PATHS] = {
+    [RECORD_EVENT] = {.name = "record", .call = METHOD(stream_record)},
+    [WAIT_FOR] = {.name = "wait", .call = METHOD(stream_wait)},
+    [IS_DONE] = {.name = "is_done", .get = stream_is_done},
+    [SYNCHRONIZE] = {.name = "synchronize", .call = METHOD(stream_synchronize)},
+    [LAUNCH_FUNCTION] = {.name = "launch_host_func", .call = METHOD(stream_launch)},
+};
+
+static bool connect(PyObject *class) {
+    plain_stream = (PyTypeObject *)Py_NewRef(class);
+    return true;
+}
+
+const short_paths stream_paths = {&stream_type, paths, PATHS, connect};

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits that Ctrl-C ends at once, and waits of asyncio.
+
+Python handles signals in its main thread, and only between two instructions. So when a wait of the main thread takes
+longer than a moment, another thread makes the call, and the main thread waits for that thread, which a signal can
+interrupt. The call that is left behind comes back soon from the vendor's library, which holds locks while it waits. In
+the simulator, which looks for deadlocks, waits for streams and events go on, and one for a device comes back. A wait
+for a device blocks no other thread for long in either library. A call that was left behind may receive the failure of
+a task, which the runtime reports only once: it notes it in the log that the next synchronization of the same stream or
+device looks at. Tasks of asyncio wait in the same way.
+"""
+
+from __future__ import annotations
+
+import _thread
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt._runtime import threads
+from ascend_rt._runtime.driver import ffi, is_expected, is_replaced, lib, recent_message
+from ascend_rt._runtime.timeouts import FOR_EVER
+
+if TYPE_CHECKING:
+    from ascend_rt._runtime.failures import FailureLog
+
+WOULD_WAIT = -1
+"""What the functions ``ascend_rt_synchronize_…`` answer in the main thread instead of waiting long."""
+
+_LIMITED = {
+    "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",
+    "aclrtSynchronizeEvent": "aclrtSynchronizeEventWithTimeout",
+    "aclrtSynchronizeStream": "aclrtSynchronizeStreamWithTimeout",
+}
+_WAITS = {
+    "aclrtSynchronizeDevice": "ascend_rt_wait_for_device",
+    "aclrtSynchronizeEvent": "ascend_rt_wait_for_event",
+    "aclrtSynchronizeStream": "ascend_rt_wait_for_stream",
+}
+
+
+class _Wait:
+    """A call that waits, on a thread of its own in the same context: its code, and the runtime's text for it."""
+
+    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...], log: FailureLog | None) -> None:
+        self._code = 0
+        self._message = ""
+        self._error: BaseException | None = None  # in place of a code
+        self.function = function
+        self._object = arguments
+        self._limit = limit
+        self._log = log  # kept alive: the call may note a failure in it after its waiter has left
+        self._context = ffi.new("aclrtContext *")
+        is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL if there is none, which the call will tell
+        self.is_under_way = False
+        self.has_ended = False
+        self._is_left = ffi.new("int32_t *")
+
+    def run(self, tell: Callable[[], object]) -> None:
+        """Make the call, and signal its end; the waiter may have left."""
+        self.is_under_way = True
+        try:
+            self._code = self._call()
+            self.is_under_way = False
+            self._message = recent_message()
+        except BaseException as error:  # the library lacks the function, say, or the program ends
+            self._error = error
+        self.has_ended = True
+        tell()
+
+    def _call(self) -> int:
+        if is_replaced(self.function):
+            return int(getattr(lib, self.function)(*self._object, *(() if self._limit == FOR_EVER else (self._limit,))))
+        function = getattr(lib, _WAITS[self.function.removesuffix("WithTimeout")])
+        into = () if self._log is None else (self._log.into,)
+        return int(function(self._context[0], *self._object, self._limit, self._is_left, *into))
+
+    def start(self, tell: Callable[[], object]) -> None:
+        """Make the call on another thread."""
+        try:
+            _thread.start_new_thread(self.run, (tell,))
+        except RuntimeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # of a signal handler, which has a frame of its own
+            self.run(tell)  # no thread can be started
+
+    def result(self) -> tuple[int, str]:
+        """Return the code and the runtime's text for it, or raise what the call has raised."""
+        error, self._error = self._error, None  # or its traceback would be a cycle
+        if error is not None:
+            raise error
+        return self._code, self._message
+
+    def leave(self) -> None:
+        """Go without the result: nobody waits for it any more."""
+        self._is_left[0] = True
+
+
+def limited(function: str, limit: int) -> str:
+    """Return the name of the C function that waits with a limit in milliseconds, or of the one without."""
+    return function if limit == FOR_EVER else _LIMITED[function]
+
+
+def wait(function: str, limit: int, *arguments: Any, log: FailureLog | None = None) -> tuple[int, str]:
+    """Make a call that waits; return its code and the runtime's text for it.
+
+    Parameters
+    ----------
+    function, limit, *arguments : str, int, Any
+        Which call; the limit in milliseconds.
+    log : FailureLog, optional
+        Of what is waited for, to note a failed task in; only an event has none.
+    """
+    call = _Wait(function, limit, arguments, log)
+    waiter = threads.Waiter(call)
+    try:
+        call.start(waiter.wake)
+        threads.begin_wait(waiter)
+        waiter.sleep()
+    except BaseException:  # of a signal handler
+        call.leave()
+        raise
+    finally:
+        threads.end_wait()
+    return call.result()
+
+
+def wait_for_context(log: FailureLog, limit: int = FOR_EVER) -> tuple[int, str]:
+    """Wait for the work of the thread's context; return the code and the runtime's text for it."""
+    code = lib.ascend_rt_synchronize_device(limit, log.into)
+    if code == WOULD_WAIT:
+        return wait(limited("aclrtSynchronizeDevice", limit), limit, log=log)
+    return code, recent_message() if code else ""
+
+
+async def wait_async(function: str, *arguments: Any, log: FailureLog | None = None) -> tuple[int, str]:
+    """Make a call that waits while the event loop goes on; return its code and the runtime's text for it."""
+    import asyncio  # large, and only programs that use it already get here
+
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+
+    def tell() -> None:
+        with suppress(RuntimeError):  # the loop was closed, and who waited is gone
+            loop.call_soon_threadsafe(ended.set)
+
+    call = _Wait(function, FOR_EVER, arguments, log)
+    try:
+        call.start(tell)
+        await ended.wait()
+    except BaseException:  # cancelled
+        call.leave()
+        raise
+    return call.result()

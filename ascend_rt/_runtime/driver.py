@@ -1,0 +1,554 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seam: which library stands behind the table of functions. Only this module opens one.
+
+``lib`` has every declared C function. The first access to one loads the library; from then on the functions are plain
+attributes, exactly as cffi made them, so that the seam costs nothing per call. Where a call would be wrong, a function
+that says so takes the place: of one that the library lacks, :class:`NotSupported`; of all of them in a forked child,
+:class:`ForkedProcess`, and when the interpreter is about to end, :class:`RuntimeClosed`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import get_ident
+from importlib import import_module
+
+from ascend_rt import _aclrt
+from ascend_rt._runtime import locks, log
+from ascend_rt.backends import check_backend
+from ascend_rt.errors import (
+    AclError,
+    AclWarning,
+    ForkedProcess,
+    LibraryError,
+    NotSupported,
+    RuntimeClosed,
+    WrongState,
+    error_for,
+)
+
+TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
+    from ascend_rt._aclrt import Lib
+    from ascend_rt._runtime.failures import FailedTask
+    from ascend_rt._runtime.library import Library
+    from ascend_rt._runtime.selection import Choice
+
+
+def _require_main_interpreter() -> None:
+    """Refuse another one: the table is the process's, and callbacks from any thread enter the main interpreter."""
+    try:
+        interpreters: Any = import_module("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+    except ImportError:
+        return
+    if interpreters.get_current() != interpreters.get_main():
+        raise ImportError("ascend_rt works in the main interpreter only, and this is a subinterpreter")
+
+
+_require_main_interpreter()
+
+ffi: Any = _aclrt.ffi
+_raw: Any = _aclrt.lib
+_POINTER = ffi.typeof("void *")
+
+_lock = locks.new_lock()
+_asked: str | None = None  # by use()
+_opened: Choice | None = None
+_is_initialized = False
+_is_usable = True
+warn_of_simulator = True
+"""Whether a program is warned that it gets the simulator without having asked; the command line says so itself."""
+_side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
+
+
+class _Loaded:
+    """The functions of the loaded library, and all constants, as attributes; see the module's docstring.
+
+    Whoever puts another function in the place of one, as a test may, replaces it for the short paths in C too.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        original = _replaced.setdefault(name, self.__dict__.get(name))
+        self.__dict__[name] = value
+        if value is original:
+            del _replaced[name]
+        _raw.ascend_rt_set_direct(_is_initialized and _is_usable and not _replaced)
+
+
+class _NotLoaded(_Loaded):
+    """The same before the library is loaded.
+
+    Loading changes the object's class: attributes are found faster in a class without ``__getattr__``.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("acl"):
+            return getattr(_raw, name)  # constants, and the helpers of the extension module itself
+        if not hasattr(_raw, name):
+            raise AttributeError(f"there is no declared C function {name!r}")
+        load()
+        return self.__dict__[name]
+
+    def __dir__(self) -> Iterable[str]:
+        return dir(_raw)
+
+
+def is_replaced(name: str) -> bool:
+    """Return True if a function of :data:`lib` was replaced by another one."""
+    return name in _replaced
+
+
+_replaced: dict[str, Any] = {}  # name -> the function of lib in whose place another one is
+_table: Any = _NotLoaded()
+lib: Lib = _table
+
+
+def use(backend: str) -> None:
+    """Choose the library before it is first used.
+
+    Parameters
+    ----------
+    backend : {"auto", "cann", "sim"}
+        ``"cann"`` is the vendor's library, ``"sim"`` the simulator. ``"auto"`` takes the vendor's where it is
+        installed, and the simulator, with a warning, where there is none. Overrides ``ASCEND_RT_BACKEND``.
+
+    Raises
+    ------
+    ValueError
+        The name is none of these.
+    WrongState
+        Another library is loaded already.
+
+    Examples
+    --------
+    >>> use("sim")
+    >>> library().backend
+    'sim'
+    >>> try:
+    ...     use("cann")
+    ... except RuntimeError as error:
+    ...     print(error)
+    /.../libascendcl.so is loaded already; choose 'cann' before the first call
+    """
+    global _asked
+    check_backend(backend, "use()")
+    with _lock:
+        if _opened is not None and backend not in ("auto", _opened.backend):
+            raise WrongState(f"{_opened.paths[0]} is loaded already; choose {backend!r} before the first call")
+        _asked = backend
+
+
+def library() -> Library:
+    """Return the library in use; loads it if that has not happened.
+
+    Examples
+    --------
+    >>> found = library()
+    >>> print(f"{found.path} is used because it was {found.reason}")
+    /.../libascendcl.so is used because it was asked for by ASCEND_RT_BACKEND
+    """
+    from ascend_rt._runtime.library import Library
+
+    opened = load()
+    return Library(opened.backend, opened.paths, opened.reason, opened.attempts)
+
+
+def choice() -> Choice:
+    """Return which library would be opened, without opening it."""
+    from ascend_rt._runtime import selection
+
+    return selection.choose(_asked, _loaded_path)
+
+
+def supports(name: str) -> bool:
+    """Return whether a C function does anything here; loads the library if that has not happened.
+
+    Returns
+    -------
+    bool
+        False if the library in use is too old or too new for the function, if the simulator does not simulate it, or
+        if there is no such function. A function that is there may still refuse some products with 207000.
+
+    Examples
+    --------
+    >>> supports("aclrtCreateStreamWithConfig")
+    True
+    >>> supports("aclrtMakeCoffee")
+    False
+    """
+    opened = load()
+    if not hasattr(_raw, name) or not name.startswith("acl"):
+        return False
+    is_there = _table.__dict__[name] is getattr(_raw, name)
+    if not is_there and opened.backend == "cann" and (side_library := _side_library_of(name)):
+        _open_side_library(side_library)
+    if _table.__dict__[name] is not getattr(_raw, name):
+        return False  # a function that raises has taken its place
+    return opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode()))
+
+
+def providers() -> dict[str, str]:
+    """Return, of every declared function that is there, the path of the library that has it; opens all of them."""
+    from ascend_rt._generated.functions import LIBRARIES
+
+    if load().backend == "cann":
+        for file_name in LIBRARIES.values():
+            _open_side_library(file_name)
+    present = {i: name for i, name in enumerate(_declared()) if _raw.ascend_rt_symbol_present(i)}
+    return {name: os.fsdecode(ffi.string(_raw.ascend_rt_symbol_library(i))) for i, name in present.items()}
+
+
+def open_short_paths() -> None:
+    """Let objects call the library past Python from now on, but for functions that were replaced; it is initialised."""
+    global _is_initialized
+    _is_initialized = True
+    _raw.ascend_rt_set_direct(_is_usable and not _replaced)
+
+
+def shared_parts() -> int:
+    """Return the address of what ``_pyacl`` and ``_handles`` share with ``_aclrt``, such as the table of functions."""
+    return address(_raw.ascend_rt_shared_parts())
+
+
+def provide(name: str) -> None:
+    """Load the library that has a C function, for calls below :data:`lib`.
+
+    If no library has it, the function in the table answers 207000, as a runtime does that does not support it.
+
+    Raises
+    ------
+    LibraryError
+        There is no library.
+    ForkedProcess, RuntimeClosed
+        The library may not be called any more.
+    """
+    load()
+    check_usable(name)
+    if side_library := _side_library_of(name):
+        _open_side_library(side_library)
+
+
+on_failure: Callable[[AclError], object] | None = None
+"""Called with the error of every failed call, before it is raised; the first capture sets it."""
+
+
+def usable() -> bool:
+    """Return whether the library may be called: not after the end, and not in a child of a process that used it."""
+    return _is_usable
+
+
+def check_usable(function: str) -> None:
+    """Raise what calls of a function raise, if the library may not be called any more."""
+    if not _is_usable:
+        _table.__dict__[function]()
+
+
+def check(code: int, function: str) -> None:
+    """Raise the exception for a failed call. On hot paths ask ``if code:`` first."""
+    if code:
+        raise failure(code, function)  # no variable: with the traceback it would be a cycle
+
+
+def failure(code: int, function: str, task: FailedTask | None = None, message: str | None = None) -> AclError:
+    """Return the exception for a failed call, with the runtime's text for it: by default that of this thread."""
+    error = error_for(code, function, recent_message() if message is None else message, task)
+    if on_failure is not None:
+        on_failure(error)
+    return error
+
+
+def recent_message() -> str:
+    """Return the runtime's text for what has failed in this thread, and discard it (``aclGetRecentErrMsg``)."""
+    text = _raw.aclGetRecentErrMsg()  # NULL from a library without it
+    return "" if text == ffi.NULL else ffi.string(text).decode(errors="replace").strip()
+
+
+def is_expected(code: int, *codes: int) -> bool:
+    """Return whether an attempt has failed as it may, with one of the codes, or with any if none is named.
+
+    The runtime's text for that is discarded: it was expected, and must not go with a later failure.
+    """
+    is_so = bool(code) and (not codes or code in codes)
+    if is_so:
+        _raw.aclGetRecentErrMsg()
+    return is_so
+
+
+def address(handle: Any) -> int:
+    """Return a handle or a pointer as a number."""
+    return int(ffi.cast("uintptr_t", handle))
+
+
+def pointer(number: int) -> Any:
+    """Return a handle or a pointer that is given as a number."""
+    return ffi.cast(_POINTER, number)
+
+
+def check_address(number: int) -> int:
+    """Return a handle or an address that a caller has given as a number; a C cast would take it modulo 2 ** 64.
+
+    Raises
+    ------
+    TypeError
+        It is no integer, or a truth value.
+    ValueError
+        It does not fit into 64 bits.
+    """
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"a handle or an address is an int, not {type(number).__name__}")
+    number = number.__index__()
+    if not 0 <= number < 2**64:
+        raise ValueError(f"a handle or an address is at least 0 and below 2 ** 64, not {number}")
+    return number
+
+
+def call(function: str, *arguments: Any) -> None:
+    """Call a C function that returns an ``aclError`` and raise the exception if it fails; not for hot paths."""
+    code = getattr(lib, function)(*arguments)
+    if code:
+        check(code, function)
+
+
+# --- loading ---------------------------------------------------------------------------------------------------------
+
+
+def load() -> Choice:
+    """Choose and open the library once."""
+    global _opened
+    if _opened is not None:
+        return _opened
+    with _lock:
+        if _opened is not None:
+            return _opened
+        if not _is_usable:
+            raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
+        chosen = choice()
+        chosen.paths = _open(chosen)
+        _opened = chosen
+        if chosen.backend == "sim" and any(map(os.environ.get, ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_SIM_STRICT"))):
+            from ascend_rt._runtime import call_site
+
+            call_site.install()
+        if chosen.backend == "sim":
+            from ascend_rt._runtime import threads
+
+            lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
+            threads.install()
+    log.info("the library is %s (%s): %s", ", ".join(chosen.paths), chosen.backend, chosen.reason)
+    if chosen.warning and warn_of_simulator:
+        import warnings
+
+        from ascend_rt._runtime import call_site
+
+        warnings.warn(chosen.warning, AclWarning, stacklevel=call_site.stack_level())
+    return chosen
+
+
+def _open(choice: Choice) -> tuple[str, ...]:
+    """Open the files and fill the table; return where they are."""
+    _raw.ascend_rt_forget()  # what an attempt that failed half-way may have left
+    _raw.ascend_rt_prepare_waits(_main_thread(), choice.backend == "sim")
+    for path in choice.paths:
+        _open_file(path)
+    _table.__dict__.update(_raw.__dict__)
+    _replaced.clear()
+    for name in _missing():
+        _table.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
+    object.__setattr__(_table, "__class__", _Loaded)
+    # A bare name was the dynamic loader's to find; only now is it known where.
+    return tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
+
+
+def _main_thread() -> int | None:
+    """Return the identifier of the thread that Ctrl-C interrupts; without threading it is the one that asks."""
+    if "threading" not in sys.modules:
+        return get_ident()
+    from threading import main_thread
+
+    return main_thread().ident
+
+
+def _open_file(path: str) -> None:
+    error = ffi.new("char[]", 1024)
+    if _raw.ascend_rt_open(os.fsencode(path), error, len(error)):
+        text = ffi.string(error).decode(errors="replace")
+        raise LibraryError(f"{path} cannot be loaded: {text}")
+
+
+def _declared() -> list[str]:
+    return [_symbol(i) for i in range(_raw.ascend_rt_symbol_count())]
+
+
+def _missing() -> list[str]:
+    return [_symbol(i) for i in range(_raw.ascend_rt_symbol_count()) if not _raw.ascend_rt_symbol_present(i)]
+
+
+def _symbol(i: int) -> str:
+    name: bytes = ffi.string(_raw.ascend_rt_symbol_name(i))
+    return name.decode()
+
+
+def _loaded_path(name: str) -> str | None:
+    path = _raw.ascend_rt_loaded_path(name.encode())
+    return None if path == ffi.NULL else os.fsdecode(ffi.string(path))
+
+
+# --- functions that the runtime's own library does not have ----------------------------------------------------------
+
+
+def _side_library_of(name: str) -> str | None:
+    """Return the file name of the library that a family of functions has for itself, such as the profiler's."""
+    from ascend_rt._generated.functions import FUNCTIONS, LIBRARIES
+
+    return LIBRARIES.get(FUNCTIONS[name][0]) if name in FUNCTIONS else None
+
+
+def _in_side_library(name: str) -> Callable[..., Any]:
+    def open_first(*arguments: Any) -> Any:
+        _open_side_library(_side_library_of(name) or "")
+        return _table.__dict__[name](*arguments)
+
+    open_first.__name__ = name
+    return open_first
+
+
+def _open_side_library(file_name: str) -> None:
+    """Open a library of that kind once, and put its functions, or functions that raise, into the table."""
+    with _lock:
+        if file_name not in _side_libraries and _is_usable:
+            _side_libraries[file_name] = fault = _try_side_library(file_name)
+            missing = set(_missing())
+            for name in _declared():
+                if _side_library_of(name) == file_name:
+                    _table.__dict__[name] = _not_in_library(name, fault) if name in missing else getattr(_raw, name)
+
+
+def _try_side_library(file_name: str) -> str:
+    """Open the library beside the runtime's own, or where the dynamic loader knows it; return what is wrong, or ""."""
+    from ascend_rt.backends import cann
+
+    beside = os.path.join(os.path.dirname(load().paths[0]), file_name)
+    path = _loaded_path(file_name) or (beside if os.path.lexists(beside) else file_name)
+    if path != _loaded_path(file_name) and (fault := cann.look(path) or cann.cannot_open(path)):
+        return f"{path}: {fault}"
+    try:
+        _open_file(path)
+    except LibraryError as error:
+        return str(error)
+    return ""
+
+
+def _not_in_library(name: str, fault: str = "") -> Callable[..., NoReturn]:
+    def missing(*arguments: object) -> NoReturn:
+        from ascend_rt.versions import absence
+
+        raise NotSupported(207000, name, absence(name, fault))
+
+    missing.__name__ = name
+    return missing
+
+
+# --- the end: fork and exit ------------------------------------------------------------------------------------------
+
+
+def refuse_calls() -> None:
+    """Let every call raise :class:`RuntimeClosed` from now on, in all threads, and finalizers do nothing.
+
+    Only :func:`call_within` still reaches the library, until :func:`shutdown`.
+    """
+    _refuse(_after_the_end)
+
+
+def call_within(limit_ms: int, function: str, argument: int = 0) -> None:
+    """Make one of the calls that give the runtime back, on a thread that may be left behind if it does not return.
+
+    Parameters
+    ----------
+    limit_ms : int
+        How long to wait for it. If that was too short, no further call is made.
+    function : str
+        The C function; which ones there are: ``limited_calls`` in ``aclrt_support.c``.
+    argument : int
+        A number of a device, a number of milliseconds, or the address of a context.
+
+    Raises
+    ------
+    AclError
+        The call failed.
+    TimeoutError
+        It has not returned.
+    """
+    text = ffi.new("char[]", 512)
+    code = _raw.ascend_rt_call_within(limit_ms, function.encode(), argument, text, len(text))
+    if code < 0:
+        raise TimeoutError(f"{function} does not return")
+    if code:
+        raise error_for(code, function, ffi.string(text).decode(errors="replace").strip())
+
+
+def shutdown() -> None:
+    """Cut the library off, for the extension module too: the interpreter is about to end."""
+    _retire(_after_the_end)
+
+
+def _forget_in_child() -> None:
+    # The runtime's threads do not exist in the child; a call there would never return.
+    is_loading = locks.is_held_elsewhere(_lock)
+    locks.renew()
+    _raw.ascend_rt_renew_locks()
+    if is_loading or _opened is not None:
+        _retire(_after_fork)
+
+
+def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
+    """Replace every function, those of the extension module by their defaults, which reach no library."""
+    _refuse(refusal)
+    _raw.ascend_rt_forget()
+
+
+# What the extension module makes of calls.
+_CALLERS = (
+    "ascend_rt_captured_graph",
+    "ascend_rt_event_status",
+    "ascend_rt_stream_status",
+    "ascend_rt_synchronize_device",
+    "ascend_rt_synchronize_event",
+    "ascend_rt_synchronize_stream",
+    "ascend_rt_wait_for_device",
+    "ascend_rt_wait_for_event",
+    "ascend_rt_wait_for_stream",
+)
+
+
+def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
+    global _is_usable
+    names = (*_declared(), *_CALLERS)
+    _raw.ascend_rt_set_direct(False)
+    # All at once, and before objects close without a call: a thread that goes on must not create what it cannot close.
+    _table.__dict__.update({name: refusal(name) for name in names})
+    _is_usable = False
+
+
+def _after_the_end(name: str) -> Callable[..., NoReturn]:
+    def refuse(*arguments: object) -> NoReturn:
+        raise RuntimeClosed(f"{name}: the interpreter is about to end and the runtime was given back")
+
+    return refuse
+
+
+def _after_fork(name: str) -> Callable[..., NoReturn]:
+    def refuse(*arguments: object) -> NoReturn:
+        raise ForkedProcess(
+            f"{name}: the process was forked after the runtime had been used; start children with "
+            "multiprocessing's 'spawn' method, or use the runtime only after the fork"
+        )
+
+    return refuse
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tasks have failed, and which failures were raised.
+
+The runtime reports the failure of a task once, at the next synchronization of its stream, and never through an event
+(docs/semantics/events_streams_sync.md, section 1). A synchronization of a device reports for all streams of a context.
+So each stream, and each context, has a :class:`FailureLog`. A failure goes through these states:
+
+========== ====================================== ============================================== =====================
+state      it is known to                         it is there                                    the next state follows
+========== ====================================== ============================================== =====================
+unseen     the runtime; once it tells callbacks,  in the runtime; a list in C                    a call of the C
+           to ``check`` and to events             (``aclrt_failures.c``)                        function reports it
+deferred   the log                                in the log, put there by the C function that   a synchronization or
+                                                  calls the runtime's                            ``close`` raises it
+reported   the program; to events that were       in the :class:`Work` that ends with it, which  --
+           recorded before                        those events hold
+========== ====================================== ============================================== =====================
+
+Both transitions are one step in C, in which Python calls no handler of a signal: one that raises before leaves the
+failure deferred, one that raises afterwards finds it raised. In between, everything may be done again. The rules:
+
+- A log defers one failure, the first, as the runtime keeps one. Who finds it raises it, whatever its own call returned,
+  unless a time limit was over: the work goes on then.
+- A log belongs to the object that stands for the stream, not to the handle, which a new stream may get.
+- A failure that others in the process were told, who called the C function, is known by the callback alone. The next
+  synchronization ends the :class:`Work` without raising it, unless a device's log defers it.
+- A library without callbacks is asked by a synchronization of the stream, once that is idle; the failure is deferred.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ascend_rt._native import handles
+from ascend_rt._runtime.driver import address, call, failure, ffi, is_expected, lib
+from ascend_rt._runtime.timeouts import FOR_EVER
+from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, TaskFailed, error_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascend_rt._runtime.lifecycle import Era
+
+ANY = 0xFFFFFFFF
+_NO_STREAM = ANY - 1
+_FAILED_TASK = ffi.typeof("ascend_rt_failed_task *")
+_LIMITS = (lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, lib.ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)
+_STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
+
+must_ask = True
+"""Whether the library tells no exception callback: then only the stream itself can be asked."""
+
+refusal = ""
+"""Why it does not."""
+
+
+class FailedTask(NamedTuple):
+    """A task that has failed, as reported to exception callbacks.
+
+    Attributes
+    ----------
+    task, stream, device : int
+        The runtime's numbers of the task, of its stream and of the device.
+    thread : int
+        The kernel's number of the thread that submitted it (``gettid``).
+    code : int
+        The ``aclError`` that it failed with.
+    kernel : str
+        The name of the kernel; "" for other tasks, and if the library does not report it.
+
+    Examples
+    --------
+    >>> print(FailedTask(task=7, stream=2, device=0, thread=4711, code=507015, kernel="add_custom"))
+    task 7 (kernel add_custom) of stream 2 on device 0, from thread 4711
+    """
+
+    task: int
+    stream: int
+    device: int
+    thread: int
+    code: int
+    kernel: str
+
+    def __str__(self) -> str:
+        if self.task == WHOLE_DEVICE:
+            return f"device {self.device}"
+        kernel = f" (kernel {self.kernel})" if self.kernel else ""
+        return f"task {self.task}{kernel} of stream {self.stream} on device {self.device}, from thread {self.thread}"
+
+
+def listen() -> None:
+    """Note the tasks that fail from now on, if the library tells."""
+    global must_ask, refusal
+    try:
+        call("aclrtExceptionInfoCallbackRegister", lib.ascend_rt_exception_entry)
+    except NotSupported as error:  # only newer releases have a list of callbacks; the single one is the program's
+        refusal = error.message
+        return
+    must_ask = False
+
+
+class Life:
+    """A stream of the runtime, for all that outlives it: after its end, its handle must not reach the library."""
+
+    __slots__ = ("device", "era", "handle", "is_destroyed", "number")
+
+    def __init__(self, handle: Any, era: Era) -> None:
+        self.handle = handle
+        self.era = era  # of its context; the host's: unknown
+        self.device = era.device_id if era.device_id >= 0 else ANY  # unknown
+        self.is_destroyed = False  # by its owner
+        self.number = _NO_STREAM  # the runtime's, as it was when it was last asked for
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if the stream was destroyed, by its owner or with its context."""
+        return self.is_destroyed or self.era.is_over
+
+
+class FailureLog(handles.FailureLog):
+    """The report that a stream, or the streams of a context, has made, and that was not raised yet."""
+
+    __slots__ = ("into",)
+
+    def __init__(self) -> None:
+        self.into = ffi.cast("ascend_rt_report *", self.address)  # valid as long as this object
+        """Pointer for the calls of synchronizations, which note a failure there."""
+
+    def deferred(self, function: str, task: Callable[[int], FailedTask | None]) -> AclError | None:
+        """Return the error of the report that is deferred, if there is one and it is of a task; it stays.
+
+        The function finds what is known of the task that failed with a code.
+        """
+        code = self.code
+        error = error_for(code, function, self.text.strip(), task(code)) if code else None
+        if error is not None and not is_of_a_task(error):
+            self.discard()
+            return None
+        return error
+
+    def conclude(
+        self,
+        code: int,
+        function: str,
+        message: str | None,
+        task: Callable[[int], FailedTask | None],
+        works: Callable[[AclError], tuple[tuple[Any, Work], ...]],
+    ) -> None:
+        """Raise what a synchronization has failed with, or what an earlier one has left.
+
+        Parameters
+        ----------
+        code, function, message : int, str, str or None
+            Of the synchronization; None: the runtime still has the text in this thread.
+        task : callable
+            As of :meth:`deferred`.
+        works : callable
+            Given the error, returns the works that begin with its report, each behind what is in flight of its stream.
+        """
+        text = self.text if message is None and self.code else message
+        failed = None if code in _LIMITS else self.deferred(function, task)
+        if failed is not None:
+            self.report(again(failed, function), works(failed))
+        elif code:
+            raise failure(code, function, message=text)
+
+
+_of_context: dict[int, FailureLog] = {}  # by handle
+
+
+def of_context(context: Any | None) -> FailureLog:
+    """Return the log of the synchronizations of a device in a context; of one that is not known, a new one."""
+    if context is None:
+        return FailureLog()
+    number = address(context)
+    return _of_context.get(number) or _of_context.setdefault(number, FailureLog())
+
+
+def begin_context(context: Any, log: FailureLog) -> None:
+    """Register the log of a new context; an older context may have had the same handle."""
+    _of_context[address(context)] = log
+
+
+def forget_context(context: Any) -> None:
+    """Forget the log of a context that is gone, before a new one has its handle."""
+    _of_context.pop(address(context), None)
+
+
+class Work(handles.Work):
+    """What a stream does from one report of a failed task to the next."""
+
+    __slots__ = ("_failure", "_log", "_stream", "told")
+
+    def __init__(self, stream: Life, log: FailureLog, told: int = 0) -> None:
+        self._stream = stream
+        self._log = log
+        self.told = told  # the code of the failure that the stream has reported before; in STOP mode it stays
+        self._failure: AclError | None = None
+        self.seen = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
+        self.must_ask = must_ask
+
+    @property
+    def where(self) -> str:
+        """The device, for texts; empty if it is not known."""
+        return "" if self._stream.device == ANY else f" on device {self._stream.device}"
+
+    def check(self, function: str) -> None:
+        """Raise the failure of a task of this work, if one is known; it stays known."""
+        if self._failure is None:
+            self._failure = self._look(function)
+        if self._failure is not None:
+            raise again(self._failure, function)
+
+    def next_after(self, failure: AclError) -> Work:
+        """End this work, because its failure was reported, and return the one that begins."""
+        self._failure = failure
+        self.must_ask = True  # whatever the library has told of it
+        return Work(self._stream, self._log, failure.code)
+
+    def failure(self, function: str) -> AclError | None:
+        """Return the failure of a task of this work, if one is known without asking."""
+        if self._failure is None and not must_ask and self.seen != lib.ascend_rt_failed_task_count():
+            self._failure = self._look(function)
+        return self._failure
+
+    def next_after_all(self) -> Work:
+        """Return the work that goes on after a synchronization of all streams: a new one, if this has failed."""
+        failure = self.failure("aclrtSynchronizeDevice")
+        return self if failure is None else self.next_after(failure)
+
+    def failed_task(self, code: int) -> FailedTask | None:
+        """Return the failed task that a synchronization of the stream reports with a code, if it is one.
+
+        In STOP mode that may be a task of another stream of the context.
+        """
+        self.note_stream()
+        for stream in (self._stream.number, ANY):
+            task = newest(self.seen if stream != ANY else 0, self._stream.device, stream)
+            if task is not None and task.code == code:
+                return task
+        return None
+
+    def _look(self, function: str) -> AclError | None:
+        if must_ask:
+            return self._ask(function)
+        count = lib.ascend_rt_failed_task_count()
+        number = self._stream.number if self.note_stream() else _NO_STREAM
+        task = newest(self.seen, self._stream.device, number)
+        if task is None:
+            self.seen = count
+            return None
+        return error_for(task.code, function, "", task)
+
+    def _ask(self, function: str) -> AclError | None:
+        if self._stream.is_over:  # and told when it was closed
+            return None
+        handle = self._stream.handle
+        status = lib.ascend_rt_stream_status(handle)
+        if is_expected(status < 0) or status != _STREAM_COMPLETE:  # only failed tasks count, not a missing context
+            return None
+        lib.ascend_rt_synchronize_stream(handle, FOR_EVER, self._log.into)
+        return self._log.deferred(function, lambda code: None)
+
+    def note_stream(self) -> bool:
+        """Note the runtime's number of the stream; return whether it has one, and not only had."""
+        out = ffi.new("int32_t *")
+        if self._stream.is_over:
+            return False
+        if is_expected(lib.aclrtStreamGetId(self._stream.handle, out)):  # a borrowed stream may be gone
+            return False
+        self._stream.number = int(out[0])
+        return True
+
+
+def again(known: AclError, function: str) -> AclError:
+    """Return an error that is to be raised, of one that stays known: with a traceback it would keep objects alive."""
+    return error_for(known.code, function, known.message.removeprefix(f"{known.function}: "), known.task)
+
+
+def newest(above: int, device: int, stream: int) -> FailedTask | None:
+    """Return the newest failed task of a stream of a device, of those that failed after so many others."""
+    found = ffi.new(_FAILED_TASK)
+    if not lib.ascend_rt_find_failed_task(above, device, stream, found):
+        return None
+    return task_of(found)
+
+
+def task_of(found: Any) -> FailedTask:
+    """Return a failed task that the list has in C."""
+    kernel = ffi.string(found.kernel).decode(errors="replace")
+    return FailedTask(found.task, found.stream, found.device, found.thread, found.code, kernel)
+
+
+def is_of_a_task(error: AclError) -> bool:
+    """Whether an error of a synchronization reports a task that has failed, and not the synchronization itself."""
+    return error.task is not None or isinstance(error, (TaskFailed, DeviceLost))

@@ -1,0 +1,551 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When the runtime is initialised and given back: once per process, and only what we took.
+
+The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and the same for every library:
+
+1. Functions that are told of failed tasks hear what has failed by then; they have `_WORK_MS`. The callback gate is
+   closed; callbacks that are inside have `_WORK_MS` to return.
+2. From here on every other call, of any thread, raises ``RuntimeClosed``, and finalizers do nothing.
+3. Each context that we have open, explicit or primary, has the rest of that time to finish its work. Then it is given
+   back together with its streams. A context with work that is still pending is left as it is: nothing is aborted, and
+   the driver releases what a process has when the process ends.
+4. The runtime is finalized, unless a context was left.
+5. The library is disconnected, and one warning names what was not given back. If threads may be inside the vendor's
+   library, the process ends without its destructors.
+
+The calls of steps 3 and 4 are made on a separate thread and have `_CALL_MS` each, because some have no time limit of
+their own: resetting a device waits for its work, and a process that is locked for a snapshot stops every call.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from ascend_rt._native import handles
+from ascend_rt._runtime import failures, log, retention
+from ascend_rt._runtime.driver import (
+    address,
+    call,
+    call_within,
+    check,
+    failure,
+    ffi,
+    is_expected,
+    lib,
+    open_short_paths,
+    recent_message,
+    refuse_calls,
+    shutdown,
+    supports,
+    usable,
+)
+from ascend_rt._runtime.locks import new_lock
+from ascend_rt.errors import AclError, AclWarning, NotSupported
+
+if TYPE_CHECKING:
+    from ascend_rt._runtime.resource import Resource
+    from ascend_rt.context import Context
+
+# How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
+_WORK_MS = 5_000
+_CALL_MS = 10_000
+
+_RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
+_RESET_ALL = "aclrtResetDeviceForce"
+
+
+class Era(handles.Era):
+    """The time from the first of our references to a device to the last, or, of streams, the life of their context.
+
+    Its end frees everything that was created in it, and a handle of it may crash the library. So the objects of an
+    ended era are neither used nor given back: they know their state, which :meth:`end` changes.
+    """
+
+    __slots__ = ("device_id", "has_lost_context", "of_program", "primary", "references")
+
+    def __init__(self, device_id: int) -> None:
+        self.device_id = device_id
+        self.has_lost_context = False  # it ended because a context was destroyed, not by a reset of the device
+        self.primary = 0  # handle of the device's primary context
+        self.references = {_RESET: 0, _DESTROY: 0}  # function that gives a reference back -> how many we have
+        self.of_program = {_RESET: 0, _DESTROY: 0}  # and how many the program has, by pyACL
+
+    def is_unused(self) -> bool:
+        """Return True if no counted reference is left."""
+        return max(*self.references.values(), *self.of_program.values()) <= 0
+
+    def give_back(self, owner: str, undo: str, released: dict[str, int], *, every: bool) -> None:
+        """Count one reference of an owner as given back, or all of both owners; note how many of whom."""
+        for name in ("references", "of_program") if every else (owner,):
+            counts = getattr(self, name)
+            number = counts[undo] if every else 1
+            counts[undo], released[name] = counts[undo] - number, number  # for a signal handler, one step
+
+    def is_gone_unseen(self) -> bool:
+        """Return True if the device is no longer set: the program gave back references of ours, or we gave back its."""
+        contexts = self.references[_DESTROY], self.of_program[_DESTROY]
+        return (
+            min(self.references[_RESET], self.of_program[_RESET]) < 0
+            and max(contexts) <= 0
+            and supports("aclrtGetPrimaryCtxState")
+            and not _is_set(self.device_id)
+        )
+
+
+class Home(NamedTuple):
+    """The device, or of a stream the context, and the explicit context, if any, that an object was created in."""
+
+    era: Era
+    owner: object = None  # the explicit context, kept alive: destroying the last one of a device frees its memory
+
+
+HOST = Home(Era(-1))  # of objects that no reset of a device frees
+
+_lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
+_initialized = False
+_is_initialiser = False
+_deferred: deque[Resource] = handles.deferred
+_first_at_exit: list[tuple[Callable[[float], bool], str]] = []
+
+explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
+"""Those that were created and not discarded, by their handles."""
+
+homes: dict[int, Home] = {}
+"""The home of new objects on each device, outside of explicit contexts, by the number of the device."""
+
+_contexts: dict[int, Era] = {}  # of the streams in them, by handle
+
+only_home: Home | None = None
+"""Home on the only device in use, which most programs need no call to find; None with several devices."""
+
+usual_home: Home | None = None
+"""Home of every new object while there is no explicit context; None after a change, until it is found again."""
+
+
+events: dict[int, Home] = {}
+"""Where events live whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
+
+A handle of an ended event stays in it: whoever has the number may still come with it.
+"""
+
+
+def initialize() -> None:
+    """Initialise the runtime if we have not done so (``aclInit``); loads the library. Idempotent and thread-safe."""
+    global _initialized, _is_initialiser
+    if _initialized:
+        return
+    with _lock:
+        if _initialized:
+            return
+        code = lib.aclInit(b"")  # NULL would end the process where the official library refuses it
+        if code == lib.ACL_ERROR_INVALID_PARAM:
+            raise _other_configuration(code)
+        # Other code in the process was first: then the call has counted, and the reference is given back at exit.
+        _is_initialiser = not is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE)
+        if _is_initialiser:
+            check(code, "aclInit")
+        failures.listen()
+        atexit.register(_give_back)
+        open_short_paths()
+        _initialized = True
+    log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
+
+
+def _other_configuration(code: int) -> AclError:
+    """Return the error of an initialisation without a configuration, where there was one before."""
+    said = recent_message()
+    text = (
+        "other code has initialised the runtime with a configuration and finalised it; from then on the runtime takes "
+        "only that configuration in this process, and ascend_rt initialises without one"
+    )
+    error = failure(code, "aclInit", message=f"{text}; the runtime says: {said}" if said else text)
+    error.hint = (
+        "let that code call aclInit with its configuration again before ascend_rt is used, or leave out aclFinalize"
+    )
+    return error
+
+
+def era_of(device_id: int) -> Era:
+    """Return the current era of a device; the first call begins it, and our last reference ends it."""
+    return home_of(device_id).era
+
+
+def home_of(device_id: int) -> Home:
+    """Return the home of new objects on a device, outside of explicit contexts."""
+    return homes.get(device_id) or _begin(Era(device_id))
+
+
+def era_of_context(context: Any, device_id: int) -> Era:
+    """Return the era of the streams in a context: it ends with the context, even if the device stays open."""
+    with _lock:
+        era = _contexts.get(address(context))
+        if era is None or era.device_id != device_id:  # other code has destroyed an older one with this handle
+            era = _contexts[address(context)] = Era(device_id)
+        return era
+
+
+def _begin(era: Era) -> Home:
+    """Return the home of new objects on a device: this era, unless another thread was faster."""
+    with _lock:
+        current = homes.setdefault(era.device_id, Home(era))
+        _find_usual_home()
+        return current
+
+
+def _find_usual_home() -> None:
+    """Note after each change which home can be known without a call."""
+    global only_home, usual_home
+    only_home = next(iter(homes.values())) if len(homes) == 1 else None
+    usual_home = only_home if only_home is not None and not only_home.era.references[_DESTROY] else None
+    handles.note_homes(usual_home, only_home)
+
+
+def set_device(device_id: int) -> None:
+    """Make the primary context of a device current in this thread and count that we did (``aclrtSetDevice``)."""
+    initialize()
+    code = lib.aclrtSetDevice(device_id)
+    if code:
+        check(code, "aclrtSetDevice")
+    _count(device_id, _RESET)
+    log.debug("aclrtSetDevice: device %d", device_id)
+
+
+def references_to(device_id: int) -> int:
+    """Return how often a device was set, and not reset since."""
+    home = homes.get(device_id)
+    return 0 if home is None else home.era.references[_RESET]
+
+
+def primary_context(device_id: int) -> Any | None:
+    """Return the primary context of a device that was set; None if other code has reset it."""
+    home = homes.get(device_id)
+    if home is None or (supports("aclrtGetPrimaryCtxState") and not _is_set(device_id)):
+        return None
+    return ffi.cast("aclrtContext", home.era.primary)
+
+
+def reset_device(device_id: int) -> None:
+    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees what is on the device."""
+    _release(device_id, _RESET, device_id)
+
+
+def reset_device_force(device_id: int) -> None:
+    """Undo every :func:`set_device`, also those of other code in the process (``aclrtResetDeviceForce``)."""
+    _release(device_id, _RESET, device_id, function=_RESET_ALL)
+
+
+def reset_surplus(device_id: int) -> None:
+    """Undo one :func:`set_device` unless it is the last of ours: the device stays open until the exit."""
+    _release(device_id, _RESET, device_id, unless_last=True)
+
+
+def count_context(device_id: int, counted: list[Era]) -> None:
+    """Count an explicit context, which keeps its device open even if it is not set; note the era of the device."""
+    _count(device_id, _DESTROY, counted)
+    log.debug("aclrtCreateContext: device %d", device_id)
+
+
+def uncount_context(era: Era) -> None:
+    """Take back what :func:`count_context` has counted, because there is no context."""
+    with _lock:
+        era.references[_DESTROY] -= 1
+        if era.is_unused() and not era.has_objects:
+            _end(era)
+        _find_usual_home()
+
+
+def destroy_context(context: Context, handle: Any) -> None:
+    """Destroy an explicit context that was counted (``aclrtDestroyContext``)."""
+    _release(context._home.era.device_id, _DESTROY, handle, context=context)
+
+
+def _count(device_id: int, undo: str, counted: list[Era] | None = None) -> None:
+    noted: list[Era] = [] if counted is None else counted
+    with _lock:
+        era, references = era_of(device_id), era_of(device_id).references
+        references[undo], noted[:] = references[undo] + 1, (era,)  # for a signal handler, one step
+        _note_primary(era, undo)
+        _find_usual_home()
+
+
+def _note_primary(era: Era, undo: str) -> None:
+    """Note the primary context of a device that was just set."""
+    if undo == _RESET and not era.primary:
+        out = ffi.new("aclrtContext *")
+        call("aclrtGetCurrentContext", out)
+        era.primary = address(out[0])
+
+
+def _release(
+    device_id: int,
+    undo: str,
+    argument: Any,
+    *,
+    unless_last: bool = False,
+    function: str | None = None,
+    context: Context | None = None,
+) -> None:
+    function = function or undo
+    arguments = device_id, "references", undo, function, argument, unless_last, context
+    check(retention.Reset(device_id).run(_release_now, *arguments), function)
+
+
+def count_for_program(device_id: int, undo: str) -> None:
+    """Count a reference to a device that the program has taken by pyACL; to give it back is up to the program."""
+    with _lock:
+        era = era_of(device_id)
+        era.of_program[undo] += 1
+        _note_primary(era, undo)
+
+
+def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
+    """Give back a reference that the program has taken by pyACL; return the code, and leave the text of a failure."""
+    try:
+        return retention.Reset(device_id).run(_release_now, device_id, "of_program", undo, function or undo, argument)
+    except NotSupported as error:
+        return error.code
+
+
+def _release_now(
+    device_id: int,
+    owner: str,
+    undo: str,
+    function: str,
+    argument: Any,
+    unless_last: bool = False,
+    context: Context | None = None,
+) -> int:
+    released: dict[str, int] = {}
+    ended: dict[int, Era] = {}
+    call, is_asked = getattr(lib, function), False
+    try:
+        with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
+            home = homes.get(device_id)
+            era = Era(device_id) if home is None else home.era
+            if unless_last and era.references[undo] < 2:
+                return 0
+            era.give_back(owner, undo, released, every=function == _RESET_ALL)
+            is_last = era.is_unused()
+            # Before the call: none of the objects may be used while the context or the device goes.
+            _end_contexts(_contexts_without(era, undo, argument), ended)
+            for handle, of_streams in ended.items():
+                of_streams.has_lost_context = undo == _DESTROY and handle == address(argument)
+            if is_last and home is not None:
+                _end(era)
+            _find_usual_home()
+        lib.ascend_rt_await_left(ffi.NULL)
+        is_asked = True
+        code = int(call(argument) if context is None else context._give_back(call))
+    except BaseException as error:  # of a signal handler; or the library has no such function
+        is_made = is_asked if context is None else not context._is_closing
+        if released and (isinstance(error, AclError) or not is_made):
+            _take_back(era, undo, released, ended)
+        raise
+    if code:
+        _take_back(era, undo, released, ended)
+        return code
+    log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
+    if undo == _RESET and (ended or is_last) and home is not None and _is_set(device_id):  # by other code
+        _resume(era, ended)
+    elif not is_last and era.is_gone_unseen():
+        with _lock:
+            _end_contexts(_contexts_on(device_id), {})
+            _end(era)
+    return 0
+
+
+def _end(era: Era) -> None:
+    era.end()
+    if homes.get(era.device_id, HOST).era is era:
+        del homes[era.device_id]
+    _find_usual_home()
+
+
+def _contexts_on(device_id: int) -> list[int]:
+    return [context for context, era in _contexts.items() if era.device_id == device_id]
+
+
+def _contexts_without(era: Era, undo: str, argument: Any) -> list[int]:
+    """Return the contexts that go with a reference to their device, which is counted as given back."""
+    if era.is_unused():
+        return _contexts_on(era.device_id)
+    if undo == _DESTROY:
+        return [address(argument)]
+    is_set = max(era.references[_RESET], era.of_program[_RESET]) > 0
+    return [] if is_set else [era.primary]
+
+
+def _end_contexts(contexts: list[int], ended: dict[int, Era]) -> None:
+    """End the eras of the streams in contexts; note those that there are."""
+    for context in contexts:
+        if context in _contexts:
+            ended[context] = _contexts[context]
+            _contexts.pop(context).end()
+
+
+def _take_back(era: Era, undo: str, released: dict[str, int], ended: dict[int, Era]) -> None:
+    """Undo what was noted of a call that has failed."""
+    with _lock:
+        for owner, number in released.items():
+            getattr(era, owner)[undo] += number
+        _resume(era, ended)
+
+
+def _resume(era: Era, contexts: dict[int, Era]) -> None:
+    # If another era has begun meanwhile, the handles may have new owners: leak memory rather than free theirs.
+    if era.is_over and _begin(era).era is era:
+        era.resume()
+    for context, of_streams in contexts.items():
+        if _contexts.setdefault(context, of_streams) is of_streams:
+            of_streams.resume()
+
+
+def _is_set(device_id: int) -> bool:
+    if not supports("aclrtGetPrimaryCtxState"):
+        return False
+    active = ffi.new("int32_t *")
+    call("aclrtGetPrimaryCtxState", device_id, ffi.NULL, active)
+    return bool(active[0])
+
+
+def defer(discarded: Resource) -> None:
+    """Keep an object that was discarded where it cannot be destroyed: with work pending, or without a context."""
+    _deferred.append(discarded)
+
+
+def close_deferred() -> None:
+    """Close the objects that :func:`defer` has kept and whose work is done; does not wait."""
+    for _ in range(len(_deferred)):
+        try:
+            discarded = _deferred.popleft()
+        except IndexError:  # another thread has taken the last one
+            return
+        if not discarded._close_if_done():
+            _deferred.append(discarded)
+
+
+# --- the end of the interpreter --------------------------------------------------------------------------------------
+
+
+def call_first_at_exit(function: Callable[[float], bool], problem: str) -> None:
+    """Have a function called at the exit, while callbacks still work.
+
+    It is given the seconds that it has, and returns whether it was done in time; the problem is what to say if not.
+    """
+    _first_at_exit.append((function, problem))
+
+
+def close_gate() -> int:
+    """Let no further callback enter Python; return how many are still inside after `_WORK_MS`."""
+    return lib.ascend_rt_close_gate(_WORK_MS)
+
+
+def leave_to_threads(*, is_needed: bool = False) -> None:
+    """Let the process end without the library's destructors if threads, such as daemons, may be inside a call."""
+    if is_needed or _thread._count() > 0:
+        lib.ascend_rt_skip_destructors()
+
+
+def end_program() -> None:
+    """Prepare the end of a program that uses the runtime by pyACL and gives it back itself."""
+    close_gate()
+    leave_to_threads()
+
+
+def _give_back() -> None:
+    if not usable():
+        return
+    end_of_work = monotonic() + _WORK_MS / 1000
+    problems = []
+    try:
+        finalizer = _finalizer()
+        problems += [problem for function, problem in _first_at_exit if not function(_WORK_MS / 1000)]
+        still_inside = close_gate()
+        refuse_calls()
+        if still_inside:
+            problems.append(f"{still_inside} callback(s) do not return")
+        else:
+            problems += _close_runtime(end_of_work, finalizer)
+    finally:  # even if the user interrupts the wait
+        shutdown()
+        leave_to_threads(is_needed=bool(problems))
+    log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
+    if problems:
+        retention.keep_for_ever()
+        message = f"not everything was given back at the end of the interpreter: {'; '.join(problems)}"
+        warnings.warn(message, AclWarning, stacklevel=1)
+
+
+def _finalizer() -> str | None:
+    if supports("aclFinalizeReference"):
+        return "aclFinalizeReference"
+    return "aclFinalize" if _is_initialiser else None  # releases before 8.5 do not count references
+
+
+def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
+    """Give back all that we have open; yield what could not be given back."""
+    is_idle = True
+    lib.ascend_rt_await_left(ffi.NULL)
+    try:
+        for handle, device_id in _open_contexts():
+            is_there = _is_accepted("aclrtSetCurrentContext", handle)
+            if is_there and not _is_done_by(end_of_work):
+                is_idle = False
+                yield f"work is still pending in a context of device {device_id}"
+            elif is_there:
+                yield from _undo(_DESTROY, handle)
+        for device_id, references in _open_devices():
+            is_set = _is_accepted("aclrtSetDevice", device_id)  # not if it is lost, and then nothing is pending
+            if is_set and not _is_done_by(end_of_work):
+                is_idle = False
+                yield f"work is still pending on device {device_id}"
+            else:
+                yield from _undo(_RESET, device_id, times=references + is_set)
+        if is_idle and finalizer is not None:
+            yield from _undo(finalizer)
+    except TimeoutError as error:
+        yield str(error)
+
+
+def _open_contexts() -> list[tuple[int, int]]:
+    references = explicit_contexts.valuerefs()  # in one step: other threads may add some
+    contexts = [(reference.key, reference()) for reference in references]
+    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and it._is_open]
+
+
+def _open_devices() -> list[tuple[int, int]]:
+    eras = [home.era for home in list(homes.values())]  # one step: other threads may be about to count
+    return [(era.device_id, era.references[_RESET]) for era in eras if era.references[_RESET] > 0]
+
+
+def _is_accepted(function: str, argument: int) -> bool:
+    try:
+        call_within(_CALL_MS, function, argument)
+    except AclError:
+        return False
+    return True
+
+
+def _is_done_by(end_of_work: float) -> bool:
+    """Wait for the work of the current context; what has failed is done."""
+    remaining_ms = max(1, round(1000 * (end_of_work - monotonic())))
+    try:
+        call_within(remaining_ms + _CALL_MS, "aclrtSynchronizeDeviceWithTimeout", remaining_ms)
+    except AclError as error:  # other codes are of failed tasks, also those that are a Timeout
+        return error.code != lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
+    return True
+
+
+def _undo(function: str, argument: int = 0, *, times: int = 1) -> Iterator[str]:
+    try:
+        for _ in range(times):
+            call_within(_CALL_MS, function, argument)
+    except AclError as error:
+        yield str(error)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Python executes at its start below ``ascend-rt run``, which puts this directory on ``PYTHONPATH``.
+
+It makes ``import acl`` work in the script and in the processes that the script starts, and ``import torch_npu`` on the
+simulator, and leaves no other trace: the module path is what it would be, and another ``sitecustomize`` is executed as
+well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _finder(name: str) -> ModuleType:
+    # Under its name in the package, without importing the package, which takes longer than Python's start.
+    loader = SourceFileLoader(f"ascend_rt._startup.{name}", os.path.join(_HERE, os.pardir, f"{name}.py"))
+    finder = sys.modules[loader.name] = ModuleType(loader.name)
+    loader.exec_module(finder)
+    return finder
+
+
+def _execute_the_next() -> None:
+    this = sys.modules.pop("sitecustomize")
+    try:
+        import_module("sitecustomize")
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        sys.modules.setdefault("sitecustomize", this)
+
+
+sys.path[:] = [entry for entry in sys.path if entry != _HERE]
+if os.environ.get("ASCEND_RT_PYACL") in ("auto", "ours"):
+    _finder("acl_finder").install_acl(os.environ["ASCEND_RT_PYACL"])
+if os.environ.get("ASCEND_RT_BACKEND") == "sim":
+    _finder("torch_finder").install()
+_execute_the_next()
