@@ -131,7 +131,7 @@ def lib() -> Any:
 @pytest.fixture(scope="session")
 def declarations() -> ModuleType:
     """Return the module that reads the ABI headers; it is part of the build, not of the package."""
-    path = ROOT / "backends" / "abi" / "declarations.py"
+    path = ROOT / "codegen" / "declarations.py"
     spec = importlib.util.spec_from_file_location("abi_declarations", path)
     assert spec is not None
     assert spec.loader is not None

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 
 #include "aclrt_support.h"
-#include "python_api.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "python_api.h"
 
 #ifdef __linux__
 #include <link.h>

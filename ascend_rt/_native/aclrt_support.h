@@ -69,8 +69,9 @@ void ascend_rt_python_graph_destroyed(void *graph);
 bool ascend_rt_enter(void);
 void ascend_rt_leave(void);
 
-/* What ascend_rt.pyacl._pyacl and ascend_rt._native.handles have in common with this module: the table, the callback gate, and what
- * the module makes of calls, as declared below. Each enter() is followed by a leave(), even if the gate is closed. */
+/* What ascend_rt.pyacl._pyacl and ascend_rt._native.handles have in common with this module: the table, the callback
+ * gate, and what the module makes of calls, as declared below. Each enter() is followed by a leave(), even if the gate
+ * is closed. */
 typedef struct ascend_rt_shared {
     ascend_rt_slot *slots;
     size_t slot_count;

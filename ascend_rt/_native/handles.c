@@ -609,7 +609,8 @@ static PyType_Spec pool_spec = {"ascend_rt._native.handles.PoolHandle", sizeof(h
 static PyType_Spec pool_buffer_spec = {"ascend_rt._native.handles.PoolBufferHandle", sizeof(pool_buffer), 0, COLLECTED,
                                        pool_buffer_slots};
 static PyType_Spec kernel_spec = {"ascend_rt._native.handles.KernelHandle", sizeof(kernel), 0, COLLECTED, kernel_slots};
-static PyType_Spec in_flight_spec = {"ascend_rt._native.handles.InFlight", sizeof(in_flight), 0, COLLECTED, in_flight_slots};
+static PyType_Spec in_flight_spec = {"ascend_rt._native.handles.InFlight", sizeof(in_flight), 0, COLLECTED,
+                                     in_flight_slots};
 static PyType_Spec batch_spec = {"ascend_rt._native.handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
 static PyType_Spec work_spec = {"ascend_rt._native.handles.Work", sizeof(work), 0, PLAIN, work_slots};
 static PyType_Spec failure_log_spec = {"ascend_rt._native.handles.FailureLog", sizeof(failure_log), 0, PLAIN,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hand-written part of ascend_rt.pyacl._pyacl: arguments and results of the generated functions, callbacks, the module.
+/* The hand-written part of ascend_rt.pyacl._pyacl: arguments and results of the generated functions, callbacks, the
+ * module.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that take or return structures, which are dicts, and arrays, which are lists.
 
-The arguments have been converted by the format in ``pyacl_table.py`` before a function here is called. The texts of the
+The arguments have been converted by the format in ``codegen/pyacl_names.py`` before a function here is called. The texts of the
 errors are those of the vendor's extension.
 """
 

@@ -1,4 +1,4 @@
-/* All families of the API. build_ffi.py reads the families in the same order: types come before their use.
+/* All families of the API. codegen reads the families in the same order: types come before their use.
  *
  * The family headers contain only comments, #pragma once, #include, #define NAME NUMBER and C declarations, so that a C
  * compiler and cffi read the same text. */

@@ -24,8 +24,8 @@ sys.path[:0] = [str(ROOT), str(HERE.parent)]
 
 from double import generate  # noqa: E402
 
-from backends.abi import declarations  # noqa: E402  (the checkout's, which is not installed)
-from backends.abi.declarations import Function  # noqa: E402
+from codegen import declarations  # noqa: E402  (of the checkout)
+from codegen.declarations import Function  # noqa: E402
 
 # The libraries of the runtime: since 8.5 there are two names for the same functions.
 _RUNTIME = ("libacl_rt.so", "libascendcl.so")

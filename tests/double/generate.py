@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from backends.abi.declarations import Function
+    from codegen.declarations import Function
 
 # Functions that another one of the double stands in for.
 _INSTEAD = {

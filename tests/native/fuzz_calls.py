@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from backends.abi import declarations
-from backends.abi.declarations import Function, Parameter
+from codegen import declarations
+from codegen.declarations import Function, Parameter
 
 # What would keep the program itself from going on: these hold other threads, or change what calls answer.
 LEFT_OUT = re.compile(r"aclrtSnapShotProcess\w+|aclsim\w+")

@@ -29,7 +29,7 @@ def table() -> Iterator[Any]:
     """Return the functions as the build reads them; the source tree is not on the path."""
     sys.path.append(str(ROOT))
     try:
-        yield importlib.import_module("build_pyacl").entries()
+        yield importlib.import_module("codegen.pyacl").entries()
     finally:
         sys.path.remove(str(ROOT))
 

@@ -38,7 +38,7 @@ aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count) {
 
 int32_t aclsimWantsAccesses(void) { return Observers::want_accesses() ? 1 : 0; }
 
-int32_t aclsimIsSimulated(const char *function) { return info_of(find_function(function)).is_simulated ? 1 : 0; }
+int32_t aclsimIsSimulated(const char *function) { return is_simulated(find_function(function)) ? 1 : 0; }
 
 namespace {
 

@@ -99,7 +99,7 @@ void require_failure(aclError code) {
 void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError code) {
     require_failure(code);
     const Function found = find_function(function.c_str());
-    if (!info_of(found).is_simulated) {
+    if (!is_simulated(found)) {
         fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is not a simulated function", function.c_str());
     }
     calls_.push_back({found, {nth, code}});

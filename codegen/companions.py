@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the functions of the companion libraries that answer with a refusal.
+"""The functions of the companion libraries that answer with a refusal.
 
-``generate_refusals.py OUTPUT HEADER... -- SOURCE...`` looks up which functions of the headers the sources define, a
-definition starting at the first column, and defines all others. ``/* @refused CODE: REASON */`` in a header is how.
+Every function of the headers has a weak definition that refuses; a library's own, where there is one, takes its place
+when the library is linked. ``/* @refused CODE: REASON */`` in a header is how.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from codegen import declarations
+from codegen.declarations import Function
 
-from backends.abi import declarations
-from backends.abi.declarations import Function
-
-_DEFINITION = re.compile(r"^[a-z][\w ]*[ *](\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 _FOR_CPLUSPLUS = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
 _REFUSED = re.compile(r"^/\* @refused (\w+): (.*) \*/$", re.MULTILINE)
 
@@ -26,6 +22,8 @@ _TYPES = (
     "".join(f"typedef int {name};\n" for name in ("aclError", "aclDataType", "aclFormat", "aclMemType", "aclrtStream"))
     + "typedef struct aclDataBuffer aclDataBuffer;\n"
 )
+
+_WEAK = "__attribute__((weak)) "
 
 _HEAD = """\
 {includes}
@@ -36,15 +34,20 @@ _HEAD = """\
 """
 
 
-def refusals(header: Path, defined: set[str]) -> Iterator[str]:
-    """Yield the definitions of what a header declares and no source defines."""
+def refusals(headers: Iterable[Path]) -> str:
+    """Return the C++ text of the definitions of what the headers of a library declare."""
+    headers = list(headers)
+    text = _HEAD.format(includes="\n".join(f'#include "{_include(header)}"' for header in headers))
+    return text + "\n".join(definition for header in headers for definition in _refusals(header))
+
+
+def _refusals(header: Path) -> Iterator[str]:
     text = header.read_text(encoding="utf-8")
     match = _REFUSED.search(text)
     if match is None:
         raise SystemExit(f"{header} does not say how its functions are refused")
     for function in declarations.parse([(header.stem, _FOR_CPLUSPLUS.sub("", text))], _TYPES).functions:
-        if function.name not in defined:
-            yield _refusal(function, *match.groups())
+        yield _refusal(function, *match.groups())
 
 
 def _refusal(function: Function, code: str, reason: str) -> str:
@@ -57,22 +60,8 @@ def _refusal(function: Function, code: str, reason: str) -> str:
     body = f"return {call}" if function.returns in ("aclError", "int32_t") else f"{call} return {{}};"
     if function.returns == "void":
         body = call
-    return f"{function.prototype} {{ {body} }}\n"
-
-
-def main(arguments: list[str]) -> None:
-    """Write the file that the arguments ask for."""
-    split = arguments.index("--")
-    headers, sources = ([Path(name) for name in part] for part in (arguments[1:split], arguments[split + 1 :]))
-    defined = {name for source in sources for name in _DEFINITION.findall(source.read_text(encoding="utf-8"))}
-    text = _HEAD.format(includes="\n".join(f'#include "{_include(header)}"' for header in headers))
-    text += "\n".join(definition for header in headers for definition in refusals(header, defined))
-    Path(arguments[0]).write_text(text, encoding="utf-8")
+    return f"{_WEAK}{function.prototype} {{ {body} }}\n"
 
 
 def _include(header: Path) -> str:
     return f"acl/{header.name}" if header.parent.name == "acl" else header.name
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

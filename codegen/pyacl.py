@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the C source of the extension module ``ascend_rt.pyacl._pyacl``: ``python build_pyacl.py _pyacl.c``.
+"""The C source of the extension module ``ascend_rt.pyacl._pyacl``.
 
-Each function of ``pyacl_table.py`` becomes a C function that converts its arguments, calls the C function of the ABI
+Each function of ``pyacl_names.py`` becomes a C function that converts its arguments, calls the C function of the ABI
 through the table of ``ascend_rt._aclrt`` without the GIL, and returns the outputs and the error code. A function that
 takes or returns more than numbers and texts is written by hand, in Python or in ``pyacl_support.c``; what is generated
 for it is the conversion of its arguments.
@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from backends.abi import declarations
-from backends.abi.declarations import Declarations, Function, Parameter
-from pyacl_table import MODULES, OUTSIDE
+from codegen import declarations
+from codegen.declarations import Declarations, Function, Parameter
+from codegen.pyacl_names import MODULES, OUTSIDE
 
 __all__ = ["MODULES", "OUTSIDE", "Entry", "Value", "document", "entries", "signature", "source"]
 
@@ -61,7 +61,7 @@ _NONE = Value("None", "None")
 
 @dataclass(frozen=True)
 class Entry:
-    """A function of pyACL; ``home`` is where it is written by hand. For the rest, see ``pyacl_table.py``."""
+    """A function of pyACL; ``home`` is where it is written by hand. For the rest, see ``pyacl_names.py``."""
 
     module: str
     name: str
@@ -111,7 +111,7 @@ class _Table:
                 try:
                     yield self._entry(module, names, line)
                 except (LookupError, SyntaxError, TypeError, ValueError) as error:
-                    raise ValueError(f"pyacl_table.py: {line}") from error
+                    raise ValueError(f"pyacl_names.py: {line}") from error
 
     def _entry(self, module: str, names: dict[str, str], line: str) -> Entry:
         declared, _, described = line.partition(";")
@@ -233,7 +233,7 @@ def document(entry: Entry) -> str:
 # --- C ---------------------------------------------------------------------------------------------------------------
 
 _SOURCE = """\
-/* Written by build_pyacl.py. */
+/* Written by codegen/pyacl.py. */
 #include "pyacl_support.h"
 
 enum {{
@@ -400,7 +400,3 @@ def _call(entry: Entry) -> Iterator[str]:
 def _plain_but_pointee(c_type: str) -> str:
     """Return the type without a ``const`` of the parameter itself."""
     return c_type if c_type.endswith("*") else _plain(c_type)
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(source(entries()), encoding="utf-8")

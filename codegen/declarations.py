@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pycparser import c_ast, c_generator, c_parser
 
-HEADERS = Path(__file__).resolve().parent
+HEADERS = Path(__file__).resolve().parents[1] / "backends" / "abi"
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
