@@ -73,7 +73,6 @@ typedef void *aclrtCallback;
 _DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void": ""}
 
 
-
 def support() -> Declarations:
     """Return what the hand-written part of the module declares for Python."""
     _, _, text = SUPPORT_HEADER.read_text(encoding="utf-8").partition("/* For Python. */")
@@ -147,4 +146,3 @@ def builder() -> FFI:
     ffi.cdef(PYTHON_ENTRIES)
     ffi.set_source("ascend_rt._aclrt", source(declared.functions), py_limited_api=True)
     return ffi
-

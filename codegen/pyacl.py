@@ -13,10 +13,8 @@ import ast
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from codegen import declarations
 from codegen.declarations import Declarations, Function, Parameter

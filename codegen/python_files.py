@@ -125,7 +125,7 @@ def _products(function: Function) -> str:
 
 
 def named_in_facade() -> set[str]:
-    """Return the C functions that the facade names: ``lib.aclX``, ``call("aclX", …)``, and ``"aclX"`` in its C files."""
+    """Return the C functions that the facade names: ``lib.aclX``, ``call("aclX", …)``, ``"aclX"`` in its C files."""
     package = ROOT / "ascend_rt"
     names = set(re.findall(r"\bacl\w+(?=\()", (ROOT / "codegen" / "aclrt.c.in").read_text(encoding="utf-8")))
     for path in (package / "_native").glob("[!p]*.c"):  # not those of pyACL
@@ -190,9 +190,7 @@ def pyacl_stubs(entries: Iterable[Entry], module: str) -> str:
     used = functions if module else "Any"
     head = "".join(f"{line}\n" for name, line in _TYPES_OF_PYACL.items() if re.search(rf"\b{name}\b", used))
     if not module:
-        inside = "".join(
-            f"from ascend_rt.pyacl import {name} as {name}\n" for name, _, _ in pyacl.MODULES if name
-        )
+        inside = "".join(f"from ascend_rt.pyacl import {name} as {name}\n" for name, _, _ in pyacl.MODULES if name)
         head += inside + "".join(f"\n{name}: Any" for name in pyacl.OUTSIDE) + "\n"
     return f"{_HEAD.replace('backends/abi', 'codegen/pyacl_names.py')}{head}\n{functions}\n"
 

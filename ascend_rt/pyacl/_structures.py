@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that take or return structures, which are dicts, and arrays, which are lists.
 
-The arguments have been converted by the format in ``codegen/pyacl_names.py`` before a function here is called. The texts of the
-errors are those of the vendor's extension.
+The arguments have been converted by the format in ``codegen/pyacl_names.py`` before a function here is called. The
+texts of the errors are those of the vendor's extension.
 """
 
 from __future__ import annotations
