@@ -232,7 +232,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         return plain[()] if is_scalar else plain
 
 
-def _free_host(cell: Any, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: as in _resource
+def _free_host(cell: Any, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: as in resource.py
     if is_too_late() or not cell[0]:  # the module may be empty, and what was opened is given back already
         return
     with suppress(RuntimeClosed, ForkedProcess):

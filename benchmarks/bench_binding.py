@@ -20,8 +20,8 @@ from typing import Any
 
 from building import ACL, API_MODULE, CUDA, DECLARED, FLOOR, FLOOR_MODULE
 
-from ascend_rt.bench.quiet import PATIENCE, Watch
-from ascend_rt.bench.timing import Timed, loop0, loop1, loop2
+from ascend_rt_measure.bench.quiet import PATIENCE, Watch
+from ascend_rt_measure.bench.timing import Timed, loop0, loop1, loop2
 
 Timings = dict[str, Timed]  # by id
 

@@ -20,7 +20,7 @@ import building
 import pyperf
 from bench_binding import CONTESTANTS, IDS
 
-from ascend_rt.bench.building import BenchmarkError, output_of
+from ascend_rt_measure.bench.building import BenchmarkError, output_of
 
 HERE = Path(__file__).resolve().parent
 ROUNDS, VALUES, SAMPLE_MS = 3, 20, 10

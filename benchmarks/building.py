@@ -9,7 +9,7 @@ from pathlib import Path
 from cffi import FFI
 from cffi.recompiler import make_c_source
 
-from ascend_rt.bench.building import HEADERS, compiled
+from ascend_rt_measure.bench.building import HEADERS, compiled
 
 SOURCES = Path(__file__).resolve().parent / "c"
 

@@ -12,7 +12,7 @@ import statistics
 import sys
 from collections.abc import Sequence
 
-from ascend_rt.bench.building import BenchmarkError, output_of
+from ascend_rt_measure.bench.building import BenchmarkError, output_of
 
 PROGRAM = """if True:
     import json, time

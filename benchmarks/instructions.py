@@ -21,8 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ascend_rt import library, use
-from ascend_rt.bench import building
-from ascend_rt.bench.building import BenchmarkError
+from ascend_rt_measure.bench import building
+from ascend_rt_measure.bench.building import BenchmarkError
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE / "instructions.json"
@@ -88,7 +88,7 @@ def count_all(directory: Path) -> dict[str, Counts]:
 
 def run_facade(mark: str, loops: int, names: Sequence[str]) -> None:
     """Be the program that callgrind runs: every path so many times, and a mark behind each."""
-    from ascend_rt.bench.facade import BENCHMARKS
+    from ascend_rt_measure.bench.facade import BENCHMARKS
 
     sampled = getattr(ctypes.CDLL(mark), MARK)
     gc.disable()

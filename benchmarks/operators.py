@@ -20,7 +20,7 @@ from time import perf_counter
 import torch
 import torch_npu  # noqa: F401
 
-from ascend_rt.bench.quiet import PATIENCE, Watch
+from ascend_rt_measure.bench.quiet import PATIENCE, Watch
 
 SIZES = (1, 65_536, 1_048_576)
 DEVICES = ("cpu", "npu:0")

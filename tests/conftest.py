@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+if importlib.util.find_spec("ascend_rt_measure") is None:
+    raise pytest.UsageError("the tests need what plays recorded calls: pip install ./measure")
+
 pytest.register_assert_rewrite("support")
 
 HERE = Path(__file__).resolve().parent  # not where Python would find the source tree instead of the installed package

@@ -433,15 +433,6 @@ static bool add_module(PyObject *parent, const pyacl_module *module) {
     return is_added;
 }
 
-/* PyGILState_Ensure() knows the main interpreter alone, and callbacks from any thread need it. */
-static bool is_main_interpreter(void) {
-    const bool is_main = PyInterpreterState_GetID(PyInterpreterState_Get()) == 0;
-    if (!is_main) {
-        PyErr_SetString(PyExc_ImportError, "ascend_rt.pyacl works in the main interpreter only");
-    }
-    return is_main;
-}
-
 PyMODINIT_FUNC PyInit__pyacl(void) {
     static PyModuleDef definition = {
         PyModuleDef_HEAD_INIT,
@@ -449,7 +440,7 @@ PyMODINIT_FUNC PyInit__pyacl(void) {
         .m_doc = "The functions of pyACL, over the table of functions of ascend_rt._aclrt.",
         .m_size = -1,
     };
-    PyObject *self = is_main_interpreter() && connect() ? without_gil(PyModule_Create(&definition)) : NULL;
+    PyObject *self = connect() ? without_gil(PyModule_Create(&definition)) : NULL;
     bool is_complete = self != NULL;
     for (const pyacl_module *module = pyacl_modules; module->name != NULL && is_complete; ++module) {
         const bool is_top = module->name[0] == '\0';

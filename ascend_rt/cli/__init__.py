@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import NamedTuple
 
 from ascend_rt import __version__
@@ -33,8 +34,12 @@ COMMANDS = {
     "demo": _Command("ascend_rt.cli.demo", "stream bytes through a device and back"),
     "info": _Command("ascend_rt.cli.info", "show which library is used, and why"),
     "coverage": _Command("ascend_rt.cli.coverage", "count the functions of library, simulator and products"),
-    "verify": _Command("ascend_rt.verify.command", "play known calls on a card, measure it, and write a report"),
-    "bench": _Command("ascend_rt.bench.command", "measure what calls cost in C, through cffi, the facade and pyACL"),
+    "verify": _Command(
+        "ascend_rt_measure.verify.command", "play known calls on a card, measure it, and write a report"
+    ),
+    "bench": _Command(
+        "ascend_rt_measure.bench.command", "measure what calls cost in C, through cffi, the facade and pyACL"
+    ),
     "run": _Command("ascend_rt.cli.run", "run a Python script with the chosen library"),
     "sim-path": _Command("ascend_rt.cli.sim_path", "print the simulator's directory, for LD_LIBRARY_PATH"),
     "include-path": _Command("ascend_rt.cli.include_path", "print the directory of the C headers"),
@@ -60,12 +65,24 @@ def parser_of(*commands: str) -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         added = parsers.add_parser(name, help=command.help, formatter_class=_Help)
         if name in commands:
-            module = import_module(command.module)
+            module = _imported(name, command.module)
             added.description = module.DESCRIPTION
             added.epilog = "\n".join(("examples:", *(f"  {example}" for example in module.EXAMPLES)))
             added.set_defaults(main=module.main, backend=None)
             module.add_arguments(added)
     return parser
+
+
+def _imported(command: str, name: str) -> ModuleType:
+    """Return a command's module, which may be in a distribution that is not installed."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        package = name.split(".")[0]
+        if error.name != package:
+            raise
+        text = f"'{command}' is part of {package}, which is not installed: pip install ./measure in a checkout"
+        raise CommandError(text) from None
 
 
 def help_of(command: str) -> str:

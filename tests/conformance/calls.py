@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the calls of standard input, as ``ascend_rt.verify.player`` does, without the time that the facade takes."""
+"""Make the calls of standard input as ``ascend_rt_measure.verify.player`` does, without the facade, which takes time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import support.raw  # noqa: F401  (first: what is imported after it has no facade)
 
-from ascend_rt.verify import player
+from ascend_rt_measure.verify import player
 
 player.main()

@@ -35,7 +35,7 @@ def followed(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Cal
 def calls(answer: Callable[..., Any], followed: Callable[..., str | None]) -> Callable[..., list[Any]]:
     """Return a function that makes calls in a new process and returns ``[code, outputs]`` of each.
 
-    A row is a function with its arguments as ``ascend_rt/verify/player.py`` takes them.
+    A row is a function with its arguments as ``measure/ascend_rt_measure/verify/player.py`` takes them.
     """
 
     def make(rows: list[list[Any]], **environment: object) -> list[Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs on devices have shown (docs/semantics/hardware_seen.md), tried on the simulator.
 
-The facts and the form of their rows are those of ``ascend_rt/verify/cases.py``.
+The facts and the form of their rows are those of ``measure/ascend_rt_measure/verify/cases.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt.verify.cases import facts, groups
+from ascend_rt_measure.verify.cases import facts, groups
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "semantics" / "hardware_seen.md"

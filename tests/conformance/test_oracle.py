@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the real runtime answered (``ascend_rt/verify/recordings.json``), compared with the library under test."""
+"""What the real runtime answered (``recordings.json`` of ``ascend-rt verify``), compared with the library under test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from support.recordings import MACHINE
 
 from ascend_rt import supports
-from ascend_rt.verify.cases import groups
+from ascend_rt_measure.verify.cases import groups
 
 ABOUT_THE_MACHINE = ("g10_device", "g11_device_queries_arguments")  # which had two devices
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.effort import cases
 
-from ascend_rt.verify import card_profile
-from ascend_rt.verify.cases import Group, groups
-from ascend_rt.verify.latencies import CASES
-from ascend_rt.verify.limits import CASES as LIMITS
-from ascend_rt.verify.report import Report, load
+from ascend_rt_measure.verify import card_profile
+from ascend_rt_measure.verify.cases import Group, groups
+from ascend_rt_measure.verify.latencies import CASES
+from ascend_rt_measure.verify.limits import CASES as LIMITS
+from ascend_rt_measure.verify.report import Report, load
 
 pytestmark = pytest.mark.simulator("internals")
 

@@ -20,7 +20,7 @@ _FREES = re.compile(r"aclrtFree(Host)?(WithDevSync)?")
 
 
 class _Handles:
-    """Outputs by their names, as ``ascend_rt/verify/player.py`` keeps them."""
+    """Outputs by their names, as ``measure/ascend_rt_measure/verify/player.py`` keeps them."""
 
     def __init__(self) -> None:
         self._given_out: dict[str, str] = {}  # name -> type

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.simulator("independent")
 pyperf = pytest.importorskip("pyperf")
 
 from ascend_rt.backends import sim  # noqa: E402
-from ascend_rt.bench import building, comparison, ids, machine, report, results  # noqa: E402
+from ascend_rt_measure.bench import building, comparison, ids, machine, report, results  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 DIRECTORY = ROOT / "benchmarks"
@@ -43,7 +43,7 @@ def test_compiled_program_has_what_the_list_says(who: str, source: str) -> None:
 
 @pytest.mark.parametrize("who", PYTHON)
 def test_python_has_what_the_list_says(who: str) -> None:
-    assert list(import_module(f"ascend_rt.bench.{who}").BENCHMARKS) == ids.ids_of(who)
+    assert list(import_module(f"ascend_rt_measure.bench.{who}").BENCHMARKS) == ids.ids_of(who)
 
 
 def test_goals_are_about_benchmarks_that_exist() -> None:
@@ -113,7 +113,7 @@ def test_an_iteration_makes_the_calls_that_the_list_says(
     found: dict[str, list[str]] = {}
     for product, names in ids.by_product(ids.ids_of(layer, backend)).items():
         monkeypatch.setenv("ASCEND_RT_SIM_PRODUCT", product)
-        done = run("-c", AUDIT, f"ascend_rt.bench.{layer}", *names, directory=tmp_path)
+        done = run("-c", AUDIT, f"ascend_rt_measure.bench.{layer}", *names, directory=tmp_path)
         assert done.returncode == 0, done.stderr
         found |= json.loads(done.stdout)
 

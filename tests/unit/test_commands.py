@@ -441,9 +441,7 @@ def test_the_simulators_path_is_for_c_programs(run, build, vendor_source, tmp_pa
 def source_tree(tmp_path: Path) -> Path:
     """Put the package's Python files, without the compiled one, where Python looks first."""
     package = tmp_path / "ascend_rt"
-    package.mkdir()
-    for file in (ROOT / "ascend_rt").glob("*.py"):
-        (package / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(ROOT / "ascend_rt", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     return package
 
 

@@ -162,7 +162,8 @@ def test_the_source_tree_gets_a_sentence(tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     copy = tmp_path / "ascend_rt"
     copy.mkdir()
-    for name in ("__init__.py", "__main__.py", "source_tree.py"):
+    (copy / "_startup").mkdir()
+    for name in ("__init__.py", "__main__.py", "_startup/__init__.py", "_startup/source_tree.py"):
         (copy / name).write_bytes((root / "ascend_rt" / name).read_bytes())
     # -S: the hook of an editable install would find the package all the same.
     command = [sys.executable, "-S", "-m", "ascend_rt", "demo"]

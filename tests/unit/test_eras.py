@@ -177,7 +177,7 @@ def uses(kind, it, live):
                     result = act()
                     if inspect.isawaitable(result):
                         asyncio.run(asyncio.wait_for(result, 1))
-                    elif hasattr(result, "__enter__") and not isinstance(result, rt._resource.Resource):
+                    elif hasattr(result, "__enter__") and not isinstance(result, rt._runtime.resource.Resource):
                         enter(result)
                 yield f"{kind}.{name}", complete
 
@@ -222,7 +222,7 @@ others = {
     "random numbers": lambda: generator.uniform(live.buffer, 0, 1),
     "from_handle": lambda: Event.from_handle(old_number).synchronize(),
 }
-old_number = int(rt.ffi.cast("uintptr_t", next(n for n in rt._lifecycle.events)))
+old_number = int(rt.ffi.cast("uintptr_t", next(n for n in rt._runtime.lifecycle.events)))
 for name, act in others.items():
     use(f"arguments.{name}", act)
 ended, thrown_away = ({k: it for k, it in made.items() if k not in left} for made in (old, thrown_away))

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_generated_files_are_fresh() -> None:
-    program = [sys.executable, str(ROOT / "tools" / "generate.py"), "--check"]
+    program = [sys.executable, str(ROOT / "codegen"), "--check"]
     result = subprocess.run(program, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -32,7 +32,7 @@ def run_script(text: str, **environment: str) -> subprocess.CompletedProcess[str
         import contextlib, gc, os, sys, threading
         import ascend_rt as rt
         from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async
-        rt._lifecycle._WORK_MS = 60_000  # on a busy machine, what is pending may take long
+        rt._runtime.lifecycle._WORK_MS = 60_000  # on a busy machine, what is pending may take long
         Device(0).set_current()
         a, b = Stream(), Stream()
     """
@@ -259,7 +259,7 @@ def test_memory_keeps_the_context_that_keeps_its_device_open() -> None:
             rt.copy(memory[:5], b"stays")
             assert all(pool.statistics.used == 0 for pool in pools)
             if rt.supports("aclrtGetPrimaryCtxState"):
-                assert not rt._lifecycle._is_set(1)
+                assert not rt._runtime.lifecycle._is_set(1)
             era = memory._home.era
             del memory, pools[:]
             assert era.is_over
@@ -364,7 +364,7 @@ def test_we_finalize_only_what_we_initialised() -> None:
 
         atexit._clear()  # run after our hook, which atexit would run last in, first out
         atexit.register(check)
-        atexit.register(rt._lifecycle._give_back)
+        atexit.register(rt._runtime.lifecycle._give_back)
         """
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "0 0\n", "")

@@ -146,9 +146,9 @@ def found(pattern: str, text: str) -> list[str]:
 
 def test_every_place_names_the_same_oldest_python() -> None:
     backend = (ROOT / "tools" / "build_backend.py").read_text(encoding="utf-8")
-    meson = (ROOT / "ascend_rt" / "meson.build").read_text(encoding="utf-8")
+    meson = (ROOT / "ascend_rt" / "_native" / "meson.build").read_text(encoding="utf-8")
     assert found(r'^OLDEST_PYTHON = "cp(\w+)"', backend) == ["310"]
-    assert set(found(r"limited_api: '([\d.]+)'", meson)) == {"3.10"}
+    assert set(found(r"limited_api': '([\d.]+)'", meson)) == {"3.10"}
     assert found(r'^requires-python = ">=([\d.]+)"', PYPROJECT) == ["3.10"]
     assert found(r'^build = "(\w+)-\*"', PYPROJECT) == ["cp310"]
     assert found(r'Python :: (3\.\d+)"', PYPROJECT)[0] == "3.10"
@@ -157,6 +157,7 @@ def test_every_place_names_the_same_oldest_python() -> None:
 def test_every_place_names_the_same_version() -> None:
     places: dict[str, Callable[[str], list[str]]] = {
         "pyproject.toml": lambda text: found(r'^version = "(.*)"', text),
+        "measure/pyproject.toml": lambda text: found(r'^version = "(.*)"', text),
         "meson.build": lambda text: found(r"^ +version: '(.*)'", text),
         "backends/pkgconfig/ascend_rt.pc": lambda text: found(r"^Version: (.*)", text),
     }

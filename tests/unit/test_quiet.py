@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ascend_rt.bench import quiet
+from ascend_rt_measure.bench import quiet
 
 
 class Machine:

@@ -20,7 +20,7 @@ from support.deadly import RULES, START
 
 from ascend_rt.backends import include_directory
 from ascend_rt.backends.sim import library_path
-from ascend_rt.verify.cases import groups
+from ascend_rt_measure.verify.cases import groups
 
 TESTS = Path(__file__).resolve().parents[1]
 PLAYER = TESTS / "conformance" / "calls.py"

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from ascend_rt.verify import card_profile, children, comparison
-from ascend_rt.verify.cases import Call, Group, groups
-from ascend_rt.verify.limits import CASES
-from ascend_rt.verify.report import Played, Report, load, product_of, write_json
+from ascend_rt_measure.verify import card_profile, children, comparison
+from ascend_rt_measure.verify.cases import Call, Group, groups
+from ascend_rt_measure.verify.limits import CASES
+from ascend_rt_measure.verify.report import Played, Report, load, product_of, write_json
 
 pytestmark = pytest.mark.simulator("independent")
 
@@ -616,7 +616,7 @@ def test_groups_of_another_version_are_named_and_not_compared(verify: Verify, re
 
 def test_calls_without_a_known_code_are_not_compared(monkeypatch: Any) -> None:
     group = Group("g", "recordings", (Call("aclrtX", "", [], None), Call("aclrtX", "", [], 0)))
-    monkeypatch.setattr("ascend_rt.verify.report.groups", lambda: {"g": group})
+    monkeypatch.setattr("ascend_rt_measure.verify.report.groups", lambda: {"g": group})
     sides = [
         Report(
             {"soc": "Ascend910B1", "missing": []},
@@ -649,7 +649,7 @@ RULES = [
 @pytest.mark.parametrize(("answers", "rules", "without"), RULES)
 def test_rules_of_a_profile(monkeypatch: Any, answers: Any, rules: dict[str, int], without: list[str]) -> None:
     group = Group("g", "recordings", tuple(Call("aclrtX", "", [], 0) for _ in answers))
-    monkeypatch.setattr("ascend_rt.verify.report.groups", lambda: {"g": group})
+    monkeypatch.setattr("ascend_rt_measure.verify.report.groups", lambda: {"g": group})
     sides = [
         Report(
             {"soc": "Ascend910B1", "missing": []},

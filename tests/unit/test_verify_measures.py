@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt.verify import latencies, limits
+from ascend_rt_measure.verify import latencies, limits
 
 PROGRAMS = {"latencies": latencies.CASES, "limits": limits.CASES}
 SUMMARY = ["min", "p10", "p25", "p50", "p75", "p90", "p99", "p999", "max"]
@@ -21,7 +21,7 @@ SUMMARY = ["min", "p10", "p25", "p50", "p75", "p90", "p99", "p999", "max"]
 CHANGED = """
 import os, sys
 from ascend_rt._runtime import driver
-from ascend_rt.verify import latencies, limits, measuring
+from ascend_rt_measure.verify import latencies, limits, measuring
 sys.argv = sys.argv[1:]
 {changes}
 {program}.main()
@@ -49,7 +49,7 @@ def results(printed: str) -> dict[str, Any]:
 
 
 def run(directory: Path, program: str, *arguments: str, **environment: str) -> dict[str, Any]:
-    done = ended(directory, "-m", f"ascend_rt.verify.{program}", *arguments, **environment)
+    done = ended(directory, "-m", f"ascend_rt_measure.verify.{program}", *arguments, **environment)
     assert (done.returncode, done.stderr) == (0, "")
     return results(done.stdout)
 

@@ -111,7 +111,7 @@ def test_supports_of_the_simulator_is_what_it_simulates(run) -> None:
 
 
 def test_nothing_is_supported_after_the_end(run) -> None:
-    code = "import ascend_rt; from ascend_rt import driver; ascend_rt.library(); driver.shutdown()"
+    code = "import ascend_rt; from ascend_rt._runtime import driver; ascend_rt.library(); driver.shutdown()"
     result = run("-c", f"{code}; print(ascend_rt.supports('aclInit'))", ASCEND_RT_BACKEND="sim")
     assert result.stdout == "False\n", result.stderr
 
@@ -146,7 +146,7 @@ def test_a_broken_side_library_does_not_reach_the_process(run, split) -> None:
 
 def test_a_side_library_that_is_loaded_already_is_the_one(run, old, split) -> None:
     path = split / "lib64" / "libmsprofiler.so"
-    code = f"import ctypes; ctypes.CDLL({str(path)!r})\nfrom ascend_rt import driver\n"
+    code = f"import ctypes; ctypes.CDLL({str(path)!r})\nfrom ascend_rt._runtime import driver\n"
     code += "print(driver.providers()['aclprofInit'])"
     assert python(run, code, old) == [str(path)]
 

@@ -16,12 +16,12 @@ import pyperf
 from ascend_rt._generated.functions import FUNCTIONS
 from ascend_rt._runtime.driver import library, supports
 from ascend_rt.backends import python_program
-from ascend_rt.bench import building, machine, pocl
-from ascend_rt.bench.building import BenchmarkError, MissingCompiler, lines_of
-from ascend_rt.bench.ids import BENCHMARKS, BY_ID, LAYERS, PEERS, by_product, ids_of
-from ascend_rt.bench.quiet import PATIENCE
-from ascend_rt.bench.results import Results
-from ascend_rt.verify import session as verify
+from ascend_rt_measure.bench import building, machine, pocl
+from ascend_rt_measure.bench.building import BenchmarkError, MissingCompiler, lines_of
+from ascend_rt_measure.bench.ids import BENCHMARKS, BY_ID, LAYERS, PEERS, by_product, ids_of
+from ascend_rt_measure.bench.quiet import PATIENCE
+from ascend_rt_measure.bench.results import Results
+from ascend_rt_measure.verify import session as verify
 
 _CONTESTANTS = LAYERS + PEERS
 _COMPILED = {"c": "bench.c", "threads_cpp": "threads.cpp"}

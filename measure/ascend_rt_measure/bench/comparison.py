@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ascend_rt.bench.results import Results
+from ascend_rt_measure.bench.results import Results
 
 
 class Difference(NamedTuple):

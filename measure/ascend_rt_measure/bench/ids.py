@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ascend_rt.bench.spellings import SPELLINGS
+from ascend_rt_measure.bench.spellings import SPELLINGS
 
 LAYERS = ("c", "raw", "facade", "pyacl")
 _NOT_PYACL = LAYERS[:3]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ascend_rt.bench.results import (
+from ascend_rt_measure.bench.results import (
     Results,
     Table,
     goals_table,
@@ -178,7 +178,7 @@ def _drawing(svg: str, name: str) -> str:
 
 
 def _plots(results: Results) -> dict[str, str]:
-    from ascend_rt.bench import plots
+    from ascend_rt_measure.bench import plots
 
     return {name: plots.svg(results, name) for name in plots.PLOTS}
 
@@ -197,7 +197,7 @@ def _write_html(results: Results, path: Path) -> None:
 
 
 def _write_png(results: Results, path: Path) -> None:
-    from ascend_rt.bench import plots
+    from ascend_rt_measure.bench import plots
 
     path.write_bytes(plots.png(results))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In a process of its own: measure what calls cost on device 0, with the library in use.
 
-``python -m ascend_rt.verify.latencies [--smoke] [--only CASE ...]`` prints of each case
+``python -m ascend_rt_measure.verify.latencies [--smoke] [--only CASE ...]`` prints of each case
 
 - ``unit``, ``"ns"``, and ``count``, the number of samples;
 - ``host``: what the calls took the caller, as minimum, maximum and percentiles;
@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ascend_rt._runtime.driver import call, check, ffi, lib
-from ascend_rt.verify.measuring import Call, Latch, Resources, Result, bound, perform, run
+from ascend_rt_measure.verify.measuring import Call, Latch, Resources, Result, bound, perform, run
 
 _SIZES = tuple(64 << 4 * step for step in range(6))  # 64 bytes to 64 MiB
 _INTERVAL_S = 0.02

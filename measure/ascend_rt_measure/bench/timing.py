@@ -17,8 +17,8 @@ from typing import Any
 
 import pyperf
 
-from ascend_rt.bench.ids import BY_ID, ids_of
-from ascend_rt.bench.quiet import PATIENCE, Watch
+from ascend_rt_measure.bench.ids import BY_ID, ids_of
+from ascend_rt_measure.bench.quiet import PATIENCE, Watch
 
 KIB = 1 << 10
 MIB = 1 << 20

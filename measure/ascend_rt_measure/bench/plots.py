@@ -10,8 +10,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from ascend_rt.bench.ids import LAYERS, PAIRS, PEERS, STREAMS, THREADS
-from ascend_rt.bench.results import Results
+from ascend_rt_measure.bench.ids import LAYERS, PAIRS, PEERS, STREAMS, THREADS
+from ascend_rt_measure.bench.results import Results
 
 Draw = Callable[[Results, Any], bool]  # onto axes; False: there is nothing to draw
 

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from ascend_rt.errors import LibraryError
-from ascend_rt.verify import children
-from ascend_rt.verify.cases import Group, groups
-from ascend_rt.verify.report import Played, Report
+from ascend_rt_measure.verify import children
+from ascend_rt_measure.verify.cases import Group, groups
+from ascend_rt_measure.verify.report import Played, Report
 
 _MEASURES = ("limits", "latencies")
 SECTIONS = ("recordings", "facts", *_MEASURES)
@@ -177,7 +177,7 @@ def measure(
     section: str, smoke: bool, environment: Mapping[str, str], found: dict[str, Any], progress: Progress
 ) -> None:
     """Measure case by case; a process that ends early costs the case that it was in, and another goes on behind it."""
-    cases = list(import_module(f"ascend_rt.verify.{section}").CASES)
+    cases = list(import_module(f"ascend_rt_measure.verify.{section}").CASES)
     total, in_a_row = len(cases), 0
     while cases:
         if in_a_row >= _MOST_IN_A_ROW:

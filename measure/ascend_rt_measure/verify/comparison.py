@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ascend_rt.verify import session
-from ascend_rt.verify.cases import Call, Group
-from ascend_rt.verify.report import Played, Report
+from ascend_rt_measure.verify import session
+from ascend_rt_measure.verify.cases import Call, Group
+from ascend_rt_measure.verify.report import Played, Report
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyperf
 
-from ascend_rt.bench.ids import BENCHMARKS, LAYERS, PEERS, ids_of
-from ascend_rt.bench.spellings import SPELLINGS
+from ascend_rt_measure.bench.ids import BENCHMARKS, LAYERS, PEERS, ids_of
+from ascend_rt_measure.bench.spellings import SPELLINGS
 
 RATIOS = (("raw", "c"), ("facade", "raw"), ("facade", "c"), ("pyacl", "raw"))
 # What is written in C++ is held against C; what is called from Python also against the facade.

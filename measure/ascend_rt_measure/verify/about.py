@@ -10,9 +10,9 @@ from typing import Any
 from ascend_rt._generated.functions import FUNCTIONS
 from ascend_rt._runtime.driver import ffi, lib, library, supports
 from ascend_rt.errors import LibraryError
-from ascend_rt.verify.children import results
-from ascend_rt.verify.strict_json import dumps
 from ascend_rt.versions import cann_version, version
+from ascend_rt_measure.verify.children import results
+from ascend_rt_measure.verify.strict_json import dumps
 
 
 def about() -> dict[str, Any]:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_rt._runtime.driver import library
-from ascend_rt.bench.building import BenchmarkError
-from ascend_rt.bench.ids import BENCHMARKS
 from ascend_rt.cli import terminal
-from ascend_rt.verify import session as verify
+from ascend_rt_measure.bench.building import BenchmarkError
+from ascend_rt_measure.bench.ids import BENCHMARKS
+from ascend_rt_measure.verify import session as verify
 
 if TYPE_CHECKING:
-    from ascend_rt.bench.results import Results
+    from ascend_rt_measure.bench.results import Results
 
 _SUFFIXES = (".json", ".png", ".html", ".md")
 
@@ -66,8 +66,8 @@ def _output(text: str) -> Path:
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0: all was measured that can be, 1: something failed."""
     _need("pyperf", "bench", "the benchmarks")
-    from ascend_rt.bench import report
-    from ascend_rt.bench.results import read
+    from ascend_rt_measure.bench import report
+    from ascend_rt_measure.bench.results import read
 
     if arguments.compare:
         return _compare(*map(read, arguments.compare))
@@ -96,8 +96,8 @@ def _need(module: str, extra: str, what: str) -> None:
 
 def _measured(arguments: argparse.Namespace, absent: list[str]) -> Results:
     """Measure; what has no result although it should is added to the list."""
-    from ascend_rt.bench import session
-    from ascend_rt.bench.results import Results
+    from ascend_rt_measure.bench import session
+    from ascend_rt_measure.bench.results import Results
 
     if arguments.backend:
         os.environ["ASCEND_RT_BACKEND"] = arguments.backend
@@ -118,7 +118,7 @@ def _measured(arguments: argparse.Namespace, absent: list[str]) -> Results:
 
 
 def _show(results: Results, is_smoke: bool) -> None:
-    from ascend_rt.bench.results import goals_table, latencies_table, layers_table, peers_table, spellings_table
+    from ascend_rt_measure.bench.results import goals_table, latencies_table, layers_table, peers_table, spellings_table
 
     terminal.print_facts(_facts(results))
     for table in (layers_table, spellings_table, peers_table, latencies_table):
@@ -143,8 +143,8 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def _compare(before: Results, after: Results) -> int:
-    from ascend_rt.bench import comparison
-    from ascend_rt.bench.results import time
+    from ascend_rt_measure.bench import comparison
+    from ascend_rt_measure.bench.results import time
 
     found = list(comparison.differences(before, after))
     rows = [

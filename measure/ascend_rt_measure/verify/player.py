@@ -29,8 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ascend_rt._runtime.driver import ffi, lib, provide
-from ascend_rt.verify.children import results
-from ascend_rt.verify.strict_json import dumps, number
+from ascend_rt_measure.verify.children import results
+from ascend_rt_measure.verify.strict_json import dumps, number
 
 kept: dict[str, Any] = {}
 SECOND = "thread:"

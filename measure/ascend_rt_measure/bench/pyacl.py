@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Any
 
 from ascend_rt import pyacl as acl
-from ascend_rt.bench import timing
-from ascend_rt.bench.timing import KIB, MIB, Timed
+from ascend_rt_measure.bench import timing
+from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
 _SYNC = 1
 _HOST_TO_DEVICE = 1

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ascend_rt.backends import python_program
-from ascend_rt.verify.strict_json import dumps, loads
+from ascend_rt_measure.verify.strict_json import dumps, loads
 
 _SECONDS_TO_DIE = 10.0  # a process that is killed inside the driver may take long to end
 # A child finds modules where this process does: with -m it would look into the working directory first. It ends with
@@ -56,7 +56,7 @@ def run(
     Parameters
     ----------
     module : str
-        Its name in ``ascend_rt.verify``.
+        Its name in ``ascend_rt_measure.verify``.
     arguments : sequence of str
         Its command line.
     environment : mapping
@@ -66,7 +66,7 @@ def run(
     given : object, optional
         What it reads as JSON from its standard input.
     """
-    program = _PROGRAM.format(path=sys.path, parent=os.getpid(), module=f"ascend_rt.verify.{module}")
+    program = _PROGRAM.format(path=sys.path, parent=os.getpid(), module=f"ascend_rt_measure.verify.{module}")
     # Files, because at the other end of a pipe may be a process that the library has begun, and that does not end.
     with tempfile.TemporaryFile() as rows, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         rows.write(dumps(given).encode())

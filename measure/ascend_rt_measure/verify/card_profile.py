@@ -9,9 +9,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ascend_rt.verify import session
-from ascend_rt.verify.comparison import limits, pairs
-from ascend_rt.verify.report import Report, write_json
+from ascend_rt_measure.verify import session
+from ascend_rt_measure.verify.comparison import limits, pairs
+from ascend_rt_measure.verify.report import Report, write_json
 
 _FORMAT = 1
 # Limits of a profile, and the measured ones that they are; to what could be created comes what the simulator keeps.

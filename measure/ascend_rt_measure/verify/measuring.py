@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 from ascend_rt._runtime.driver import call, check, ffi, lib, supports
 from ascend_rt.errors import AclError
-from ascend_rt.verify.children import results
-from ascend_rt.verify.strict_json import dumps
+from ascend_rt_measure.verify.children import results
+from ascend_rt_measure.verify.strict_json import dumps
 
 CASE_LIMIT_S = 60.0
 

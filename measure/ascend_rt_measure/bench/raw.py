@@ -11,9 +11,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ascend_rt._runtime.driver import check, ffi, lib
-from ascend_rt.bench import building, timing
-from ascend_rt.bench.ids import PAIRS, TASKS
-from ascend_rt.bench.timing import KIB, MIB, Timed
+from ascend_rt_measure.bench import building, timing
+from ascend_rt_measure.bench.ids import PAIRS, TASKS
+from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
 _SYNC = lib.ACL_EVENT_SYNC
 _NOT_READY = lib.ACL_EVENT_RECORDED_STATUS_NOT_READY

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ascend_rt import __version__
-from ascend_rt.bench import building, pocl
+from ascend_rt_measure.bench import building, pocl
 
 _PROCESSORS = "sys/devices/system/cpu"
 _QUIET_LOAD = 0.3  # of the machine, before it is measured

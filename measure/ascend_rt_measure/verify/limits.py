@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In a process of its own: find the limits of device 0, with the library in use.
 
-``python -m ascend_rt.verify.limits [--smoke] [--only CASE ...]`` prints of each limit
+``python -m ascend_rt_measure.verify.limits [--smoke] [--only CASE ...]`` prints of each limit
 
 - ``function``: what was called, and ``by``: whether the limit was ``"asked"``, or found because objects were
   ``"created"`` or tasks ``"submitted"`` until it was reached;
@@ -23,7 +23,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ascend_rt._runtime.driver import call, ffi, lib
-from ascend_rt.verify.measuring import Call, Latch, Resources, Result, bound, perform, run
+from ascend_rt_measure.verify.measuring import Call, Latch, Resources, Result, bound, perform, run
 
 _QUIET_S = 0.5  # a submission that takes longer, while nothing runs, is blocked
 

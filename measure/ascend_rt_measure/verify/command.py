@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ascend_rt.cli import terminal
-from ascend_rt.verify import card_profile, comparison, session
-from ascend_rt.verify.cases import groups
-from ascend_rt.verify.report import Played, Report, load, read, write_json
+from ascend_rt_measure.verify import card_profile, comparison, session
+from ascend_rt_measure.verify.cases import groups
+from ascend_rt_measure.verify.report import Played, Report, load, read, write_json
 
 DEFAULT_OUTPUT = "ascend_rt-report.json"
 _NOT_SUPPORTED = 207000  # what products answer that do not have a function, and it is not worth a line

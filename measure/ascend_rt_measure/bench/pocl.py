@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ascend_rt.bench import timing
-from ascend_rt.bench.timing import KIB, MIB, Timed
+from ascend_rt_measure.bench import timing
+from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
 _PLATFORM = "Portable Computing Language"
 

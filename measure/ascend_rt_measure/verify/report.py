@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ascend_rt import __version__
-from ascend_rt.verify.cases import RECORDED_ON, Call, Group, groups
-from ascend_rt.verify.strict_json import NOT_FINITE, dumps, loads
+from ascend_rt_measure.verify.cases import RECORDED_ON, Call, Group, groups
+from ascend_rt_measure.verify.strict_json import NOT_FINITE, dumps, loads
 
 _FORMAT = 1
 # Chips by their names, and the product that the simulator has for each; the first that fits.

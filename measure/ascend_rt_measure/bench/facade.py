@@ -14,11 +14,11 @@ import numpy as np
 
 import ascend_rt
 from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream
-from ascend_rt.bench import building, timing
-from ascend_rt.bench.ids import PAIRS, TASKS
-from ascend_rt.bench.spellings import SPELLINGS
-from ascend_rt.bench.timing import KIB, MIB, Timed
 from ascend_rt.testing import Latch
+from ascend_rt_measure.bench import building, timing
+from ascend_rt_measure.bench.ids import PAIRS, TASKS
+from ascend_rt_measure.bench.spellings import SPELLINGS
+from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from time import perf_counter
 
 import numpy as np
 
-from ascend_rt.bench import timing
-from ascend_rt.bench.timing import KIB, MIB, Timed
+from ascend_rt_measure.bench import timing
+from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
 _Task = Callable[[], object]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ascend_rt._runtime.driver import call, ffi
 from ascend_rt.errors import AclError
-from ascend_rt.verify.children import results
-from ascend_rt.verify.strict_json import dumps
+from ascend_rt_measure.verify.children import results
+from ascend_rt_measure.verify.strict_json import dumps
 
 
 def refusal() -> str | None:
