@@ -11,8 +11,8 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from ascend_rt._runtime.driver import call, ffi, lib
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.memory import Buffer, on_device
+from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -427,6 +427,6 @@ class Event(Resource, EventHandle):
 
 
 def _given_or_current(stream: Stream | None) -> Stream:
-    from ascend_rt._stream_argument import given_or_current  # which uses this module
+    from ascend_rt.stream import given_or_current  # which uses this module
 
     return given_or_current(stream)

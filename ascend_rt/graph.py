@@ -14,9 +14,9 @@ from ascend_rt._runtime.captures import Captured
 from ascend_rt._runtime.driver import address, call, check, failure, ffi, is_expected, lib, usable
 from ascend_rt._runtime.lifecycle import HOST, Home
 from ascend_rt._runtime.resource import Resource
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import Context, current_handle, home
 from ascend_rt.errors import AclError, CaptureError
+from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from typing_extensions import Self

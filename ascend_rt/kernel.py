@@ -34,9 +34,9 @@ from ascend_rt._runtime.driver import call, ffi, lib
 from ascend_rt._runtime.lifecycle import HOST
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import microseconds
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import InvalidArgument, NotSupported
 from ascend_rt.memory import Buffer
+from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from ascend_rt.memory import HostMemory

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt._runtime.driver import call, ffi, lib
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.device import Device, id_of
 from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
 from ascend_rt.memory import Buffer, allocated_on_host, check_size
+from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream

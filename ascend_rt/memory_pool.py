@@ -11,10 +11,10 @@ from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
 from ascend_rt._runtime.lifecycle import HOST
 from ascend_rt._runtime.resource import Resource
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import Context, current_handle, home
 from ascend_rt.device import Device, id_of
 from ascend_rt.memory import Buffer, check_positive, check_size
+from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream

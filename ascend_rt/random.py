@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascend_rt._runtime.driver import ffi, lib
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.memory import Buffer, on_device
+from ascend_rt.stream import given_or_current
 from ascend_rt.transfer import copy_async
 
 if TYPE_CHECKING:

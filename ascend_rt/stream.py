@@ -617,6 +617,17 @@ class Stream(Resource, StreamHandle):
         return f"{self.handle:#x}{where}" if code else f"{number[0]}{where}{state}"
 
 
+def given_or_current(stream: Stream | None) -> Stream:
+    """Return the stream to enqueue on: the calling thread's current one, unless one is given."""
+    if isinstance(stream, Stream):
+        return stream
+    if stream is None:
+        return Stream.current()
+    raise TypeError(
+        f"a Stream is wanted, not {type(stream).__name__}; Stream.from_foreign() makes one of another library's stream"
+    )
+
+
 _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
 
 

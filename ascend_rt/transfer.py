@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.driver import call, check, ffi, lib
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import AclError, ClosedError, NotSupported
 from ascend_rt.memory import (
     HAS_OBJECTS,
@@ -25,6 +24,7 @@ from ascend_rt.memory import (
     on_device,
     pointer_attributes,
 )
+from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

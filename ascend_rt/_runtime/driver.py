@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ascend_rt._aclrt import Lib
     from ascend_rt._runtime.failures import FailedTask
     from ascend_rt._runtime.library import Library
-    from ascend_rt._runtime.selection import Choice
+    from ascend_rt._runtime.selection import BackendSelection
 
 
 def _require_main_interpreter() -> None:
@@ -57,7 +57,7 @@ _POINTER = ffi.typeof("void *")
 
 _lock = locks.new_lock()
 _asked: str | None = None  # by use()
-_opened: Choice | None = None
+_opened: BackendSelection | None = None
 _is_initialized = False
 _is_usable = True
 warn_of_simulator = True
@@ -157,7 +157,7 @@ def library() -> Library:
     return Library(opened.backend, opened.paths, opened.reason, opened.attempts)
 
 
-def choice() -> Choice:
+def choice() -> BackendSelection:
     """Return which library would be opened, without opening it."""
     from ascend_rt._runtime import selection
 
@@ -316,7 +316,7 @@ def call(function: str, *arguments: Any) -> None:
 # --- loading ---------------------------------------------------------------------------------------------------------
 
 
-def load() -> Choice:
+def load() -> BackendSelection:
     """Choose and open the library once."""
     global _opened
     if _opened is not None:
@@ -348,7 +348,7 @@ def load() -> Choice:
     return chosen
 
 
-def _open(choice: Choice) -> tuple[str, ...]:
+def _open(choice: BackendSelection) -> tuple[str, ...]:
     """Open the files and fill the table; return where they are."""
     _raw.ascend_rt_forget()  # what an attempt that failed half-way may have left
     _raw.ascend_rt_prepare_waits(_main_thread(), choice.backend == "sim")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     LoadedPath = Callable[[str], str | None]
 
 
-class Choice:
+class BackendSelection:
     """The libraries to open, in the order in which a function is looked for in them."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Choice:
         self.warning = warning  # for programs that have not said what they want
 
 
-def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:
+def choose(asked: str | None, loaded_path: LoadedPath) -> BackendSelection:
     """Choose by the argument of `use`, by ``ASCEND_RT_BACKEND``, or as ``auto`` does.
 
     Parameters
@@ -52,11 +52,11 @@ def choose(asked: str | None, loaded_path: LoadedPath) -> Choice:
     return _search(loaded_path, or_simulator=wanted == "auto")
 
 
-def _simulator(reason: str, attempts: tuple[Attempt, ...] = (), warning: str = "") -> Choice:
-    return Choice("sim", (sim.find(),), reason, attempts, warning)
+def _simulator(reason: str, attempts: tuple[Attempt, ...] = (), warning: str = "") -> BackendSelection:
+    return BackendSelection("sim", (sim.find(),), reason, attempts, warning)
 
 
-def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:
+def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> BackendSelection:
     from ascend_rt.backends import cann  # imports much of the standard library, which the simulator does not need
 
     loaded = tuple(path for name in cann.NAMES if (path := loaded_path(name)))
@@ -64,7 +64,7 @@ def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> Choice:
     if found is not None:
         # A search path may lead to the simulator: then it is what is used, whatever was looked for.
         backend = "sim" if attempts[-1].outcome == "simulator" else "cann"
-        return Choice(backend, found.paths, f"found by {found.source}", attempts)
+        return BackendSelection(backend, found.paths, f"found by {found.source}", attempts)
     if or_simulator and not any(attempt.outcome == "refused" for attempt in attempts):
         reason = "no CANN installation was found"
         advice = "set ASCEND_RT_BACKEND=sim to choose it, or =cann for an error that says what is missing"
