@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the calls of standard input as ``ascend_rt_measure.verify.player`` does, without the facade, which takes time."""
+"""Make the calls of standard input as ``ascend_rt_measure.verify.player`` does, without the facade: it takes time."""
 
 from __future__ import annotations
 
