@@ -160,8 +160,7 @@ static PyObject *find_view(handle *self, enum state other) {
     return view;
 }
 
-/* Raises what is wrong with an object that is not open. */
-static PyObject *refuse(PyObject *object) {
+PyObject *handle_refuse(PyObject *object) {
     const enum state state = LOAD(((handle *)object)->state);
     if (state == ENDED) {
         return PyObject_CallMethod(object, "_refuse_ended", NULL);
@@ -179,7 +178,7 @@ static PyObject *refuse(PyObject *object) {
 static PyObject *handle_get(PyObject *object, void *unused) {
     (void)unused;
     PyObject *view = find_view((handle *)object, OPEN);
-    return view != NULL || PyErr_Occurred() != NULL ? view : refuse(object);
+    return view != NULL || PyErr_Occurred() != NULL ? view : handle_refuse(object);
 }
 
 static PyObject *handle_is_closed(PyObject *self, void *unused) {
@@ -316,7 +315,7 @@ static PyObject *buffer_get_view(PyObject *object, PyObject *const *args, Py_ssi
         PyErr_SetString(PyExc_TypeError, "_view() takes an offset and a size");
         return NULL;
     }
-    return has_pointer(self) ? buffer_view((buffer *)self, offset, nbytes) : refuse(object);
+    return has_pointer(self) ? buffer_view((buffer *)self, offset, nbytes) : handle_refuse(object);
 }
 
 /* Makes an object that has a handle a closed one, or one that is about to be; whether it had one, and nothing was
@@ -346,10 +345,10 @@ bool handle_shut(handle *self) { return shut(self, OPEN, CLOSED); }
 
 void handle_reopen(handle *self) { open_with(self, self->pointer, NULL); }
 
-static PyObject *handle_forget(PyObject *object, PyObject *unused) {
+PyObject *handle_forget(PyObject *object, PyObject *unused) {
     (void)unused;
     if (LOAD(((handle *)object)->state) == NEW) {
-        return refuse(object);
+        return handle_refuse(object);
     }
     return PyBool_FromLong(shut((handle *)object, ENDED, CLOSED));
 }
@@ -378,7 +377,7 @@ static PyObject *handle_closing(PyObject *object, PyObject *const *args, Py_ssiz
     }
     PyObject *view = find_view(self, ENDED);
     if (view == NULL && PyErr_Occurred() == NULL) {
-        return LOAD(self->state) == NEW ? refuse(object) : Py_NewRef(Py_None);
+        return LOAD(self->state) == NEW ? handle_refuse(object) : Py_NewRef(Py_None);
     }
     if (view == NULL) {
         return NULL;

@@ -224,29 +224,6 @@ static PyGetSetDef stream_properties[] = {
     {0},
 };
 
-/* A record by a function of Python's: the recorder, the batch or None that its completion releases, the function and
- * its arguments. One step, so that the event is never left with a record that goes on. */
-static PyObject *event_record_by(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    enum { RECORDER, BATCH, FUNCTION_TO_CALL, FIXED };
-    if (count < FIXED || !PyObject_TypeCheck(args[RECORDER], in_flight_type)) {
-        PyErr_SetString(PyExc_TypeError, "_record() takes what is in flight, a batch, a function and its arguments");
-        return NULL;
-    }
-    event *const self = (event *)object;
-    in_flight *const recorder = (in_flight *)args[RECORDER];
-    event_begin_record(self, args[RECORDER]);
-    PyObject *code = call_with(args[FUNCTION_TO_CALL], NULL, args + FIXED, count - FIXED);
-    const bool is_recorded = code != NULL && PyLong_AsLong(code) == ACL_SUCCESS;
-    /* Unless another thread has begun a capture meanwhile: then the record may be one of the graph. */
-    const bool releases =
-        is_recorded && !is_none(args[BATCH]) && parts->captured_graph((void *)(uintptr_t)recorder->stream) == 0;
-    event_end_record(self, args[RECORDER], releases ? args[BATCH] : NULL);
-    if (is_recorded) {
-        set_field(self, &self->work, get_field(recorder, &recorder->work));
-    }
-    return code;
-}
-
 static PyObject *event_newest_record(PyObject *self, PyObject *unused) {
     (void)unused;
     const recorded newest = newest_record((event *)self);
@@ -266,20 +243,11 @@ void await_answer(event *self) {
     }
 }
 
-static PyObject *event_await_answer(PyObject *self, PyObject *unused) {
-    (void)unused;
-    await_answer((event *)self);
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef event_methods[] = {
-    {"_await_answer", event_await_answer, METH_NOARGS, "Wait for threads that ask a closed event what it releases."},
     {"_newest_record", event_newest_record, METH_NOARGS,
      "Return what the completion of the newest record releases, and its number; None if it releases nothing."},
     {"_is_newest", event_is_newest, METH_O,
      "Return whether what was asked since was about the record of that number, as far as anybody can know."},
-    {"_record", (PyCFunction)(void (*)(void))event_record_by, METH_FASTCALL,
-     "Call the function that records the event on the stream of an InFlight; return the code."},
     {0},
 };
 

@@ -134,8 +134,13 @@ static inline bool has_pointer(handle *self) {
     return LOAD(self->is_known) || (LOAD(self->state) == OPEN && handle_find_pointer(self));
 }
 
+/* Raises what is wrong with an object that is not open. */
+PyObject *handle_refuse(PyObject *object);
+
 /* Makes an open object a closed one; whether it was open, and nobody was faster. */
 bool handle_shut(handle *self);
+/* Closes an object without a call; returns whether it had a handle, as Python's, or raises that it never had one. */
+PyObject *handle_forget(PyObject *object, PyObject *unused);
 /* Opens it again, because its handle, which was known, could not be destroyed. */
 void handle_reopen(handle *self);
 

@@ -28,7 +28,7 @@ from weakref import WeakValueDictionary
 from ascend_rt import _captured, _failures, _handles, _log
 from ascend_rt._driver import address, check, is_expected, lib
 from ascend_rt._failures import ANY, FailedTask, FailureLog, Life, Work, newest
-from ascend_rt._handles import Batch, release
+from ascend_rt._handles import release
 from ascend_rt._in_c import in_c
 from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclError, OutOfMemory
@@ -123,29 +123,6 @@ class InFlight(_handles.InFlight):
             check(code, function)
         if not _captured.has_task(self.life.handle, captured, uses):
             self.append(uses)
-
-    def keep_waited_for(self, event: Event, batch: Batch, disruptions: int) -> None:
-        """Keep the batch that the record of an event has ended for which the stream waits, until that is complete.
-
-        Parameters
-        ----------
-        event : Event
-            What the stream waits for.
-        batch : Batch
-            What was kept before the record.
-        disruptions : int
-            How many there were before the wait was submitted.
-        """
-        # If the library must be asked, nobody knows in time whether a wait has failed. Some products take a wait for an
-        # event of another device for none, and nobody knows the device of some borrowed streams.
-        is_provable = not _failures.must_ask and batch.device == self.device != ANY
-        self.keep(batch, disruptions if is_provable else _handles.UNKNOWN, event)
-
-    def end_batch_for_record(self) -> Batch | None:
-        """End the open batch before an event is recorded; the event's completion releases what is returned."""
-        # In a capture, the record is one of the graph, and tells nothing of what was submitted before.
-        ended = self.end_batch()
-        return None if ended is None or lib.ascend_rt_captured_graph(self.life.handle) else ended
 
     def drop_done(self) -> None:
         """Release everything if the stream has no work left; does not wait."""

@@ -38,7 +38,6 @@ from ascend_rt._driver import (
     ffi,
     is_expected,
     lib,
-    open_short_paths,
     recent_message,
     refuse_calls,
     shutdown,
@@ -152,7 +151,7 @@ def initialize() -> None:
             check(code, "aclInit")
         _failures.listen()
         atexit.register(_give_back)
-        open_short_paths()
+        _handles.note_initialized()
         _initialized = True
     _log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
 

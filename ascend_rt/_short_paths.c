@@ -3,8 +3,10 @@
 
 const ascend_rt_shared *shared;
 
-static PyObject *check; /* ascend_rt._driver.check */
-static PyObject *homes; /* ascend_rt._lifecycle.homes */
+static PyObject *check;        /* ascend_rt._driver.check */
+static PyObject *homes;        /* ascend_rt._lifecycle.homes */
+static PyObject *given_events; /* ascend_rt._lifecycle.events */
+static bool is_initialized;    /* whether ascend_rt._lifecycle.initialize() is done */
 
 /* The home that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */
 static struct place {
@@ -52,6 +54,30 @@ PyObject *fail(int code, const char *function) {
     return NULL;
 }
 
+PyObject *call_rare(const char *module, const char *name, PyObject *argument) {
+    PyObject *function = attribute_of(module, name);
+    PyObject *result = function != NULL ? PyObject_CallFunctionObjArgs(function, argument, NULL) : NULL;
+    Py_XDECREF(function);
+    return result;
+}
+
+bool initialize(void) {
+    PyObject *done = LOAD(is_initialized) ? Py_NewRef(Py_None) : call_rare("ascend_rt._lifecycle", "initialize", NULL);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+static PyObject *note_initialized(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    STORE(is_initialized, true);
+    Py_RETURN_NONE;
+}
+
+PyObject *stream_of_argument(PyObject *given) {
+    return call_rare("ascend_rt._stream_argument", "given_or_current", given);
+}
+
 /* What several paths do. */
 
 PyObject *tuple_of(arguments args, Py_ssize_t count) {
@@ -93,12 +119,16 @@ bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit) 
     const bool is_number = Py_TYPE(timeout) == &PyFloat_Type || Py_TYPE(timeout) == &PyLong_Type;
     const double units = is_number ? PyFloat_AsDouble(timeout) * units_per_second : 0;
     PyErr_Clear(); /* an integer that is too large, of which Python makes what it means */
-    if (!(units > 0 && units <= INT32_MAX)) {
-        return false;
+    if (units > 0 && units <= INT32_MAX) {
+        *limit = (int32_t)units;
+        *limit += *limit < units;
+        return true;
     }
-    *limit = (int32_t)units;
-    *limit += *limit < units;
-    return true;
+    const char *const convert = units_per_second == SECONDS ? "whole_seconds" : "milliseconds";
+    PyObject *number = call_rare("ascend_rt._timeout", convert, timeout);
+    *limit = number != NULL ? (int32_t)PyLong_AsLong(number) : 0;
+    Py_XDECREF(number);
+    return PyErr_Occurred() == NULL;
 }
 
 PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
@@ -118,17 +148,19 @@ PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py
     return result;
 }
 
-PyObject *get_in_python(const short_path *path, PyObject *self) {
-    return PyObject_CallFunctionObjArgs(path->in_python, self, NULL);
+PyObject *refuse_call(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *result = call_python(path, self, args, count, names);
+    if (result != NULL) {
+        Py_CLEAR(result);
+        PyErr_Format(PyExc_SystemError, "the declaration of %s() allows these arguments", path->name);
+    }
+    return result;
 }
 
 /* Home of objects on the device of the calling thread's context, if that is known. Raises no exception. */
 static PyObject *home_on_device(void) {
     int32_t device = 0;
     aclError code;
-    if (!is_direct(GET_DEVICE)) {
-        return NULL;
-    }
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtGetDevice, GET_DEVICE)(&device);
     Py_END_ALLOW_THREADS;
@@ -165,13 +197,15 @@ static PyObject *note_homes(PyObject *module, PyObject *const *args, Py_ssize_t 
 }
 
 static bool find_places(void) {
-    bool is_found = (homes = attribute_of("ascend_rt._lifecycle", "homes")) != NULL;
+    bool is_found = (homes = attribute_of("ascend_rt._lifecycle", "homes")) != NULL &&
+                    (given_events = attribute_of("ascend_rt._lifecycle", "events")) != NULL;
     for (size_t i = 0; i < sizeof places / sizeof places[0] && is_found; ++i) {
         is_found = (places[i].find = attribute_of("ascend_rt.context", places[i].name)) != NULL;
     }
     return is_found;
 }
 
+/* Destroys what an object owns. If no call may reach the library any more, it is only closed. */
 static aclError try_to_destroy(handle *self, int place) {
     void *const pointer = self->pointer;
     aclError code;
@@ -181,14 +215,26 @@ static aclError try_to_destroy(handle *self, int place) {
     if (place == DESTROY) {
         await_answer((event *)self);
     }
+    PyObject *const number = is_shared_event((PyObject *)self) ? PyLong_FromVoidPtr(pointer) : NULL;
+    PyObject *const its_home = number != NULL ? pop_item(given_events, number) : NULL; /* before a new event has it */
     Py_BEGIN_ALLOW_THREADS;
     shared->await_left(pointer);
     code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
     Py_END_ALLOW_THREADS;
-    return code;
+    if (code != ACL_SUCCESS && its_home != NULL) {
+        PyDict_SetItem(given_events, number, its_home);
+    }
+    Py_XDECREF(its_home);
+    Py_XDECREF(number);
+    return code != ASCEND_RT_REFUSED ? code : ACL_SUCCESS;
 }
 
 PyObject *destroy(handle *self, int place) {
+    if (!has_pointer(self) || !LOAD(self->is_owned)) {
+        PyObject *was_open = handle_forget((PyObject *)self, NULL);
+        Py_XDECREF(was_open);
+        return was_open != NULL ? Py_NewRef(Py_None) : NULL;
+    }
     const aclError code = try_to_destroy(self, place);
     if (code == ACL_SUCCESS) {
         Py_RETURN_NONE;
@@ -217,25 +263,23 @@ void warn_of_discarded(handle *self, aclError code, const char *function) {
     Py_XDECREF(traceback);
 }
 
-/* Classes whose objects are discarded without Python. */
-static const struct discarded {
-    PyTypeObject **type;
-    int place;
-} discarded[] = {{&plain_event, DESTROY}, {&plain_buffer, FREE}};
+/* The function that destroys objects of a type whatever state they are in; or FUNCTIONS. */
+static int destroying(PyObject *object) {
+    return is_event(object) ? DESTROY : Py_TYPE(object) == plain_buffer ? FREE : FUNCTIONS;
+}
 
 bool discard(handle *self) {
-    PyTypeObject *const type = Py_TYPE(self);
-    for (size_t i = 0; i < sizeof discarded / sizeof discarded[0] && LOAD(self->is_known); ++i) {
-        if (type == *discarded[i].type && !LOAD(self->is_owned)) {
-            handle_shut(self);
-            return true;
-        }
-        if (type == *discarded[i].type && is_direct(discarded[i].place) && !is_shared_event((PyObject *)self)) {
-            warn_of_discarded(self, try_to_destroy(self, discarded[i].place), functions[discarded[i].place].name);
-            return true;
-        }
+    const int place = destroying((PyObject *)self);
+    if (place == FUNCTIONS) {
+        return PyType_IsSubtype(Py_TYPE(self), pool_buffer_type) && discard_pool_buffer(self);
     }
-    return PyType_IsSubtype(type, pool_buffer_type) && discard_pool_buffer(self);
+    if (has_pointer(self) && LOAD(self->is_owned)) {
+        warn_of_discarded(self, try_to_destroy(self, place), functions[place].name);
+    } else {
+        PyObject *was_open = handle_forget((PyObject *)self, NULL);
+        Py_XDECREF(was_open);
+    }
+    return true;
 }
 
 /* Putting paths in the place of methods. */
@@ -396,6 +440,7 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
         {"install_short_paths", (PyCFunction)(void (*)(void))install_short_paths, METH_FASTCALL,
          "Put the short paths in the place of the methods of a class, and return the class, or of a function."},
+        {"note_initialized", note_initialized, METH_NOARGS, "Note that the runtime is initialised."},
         {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},
         {"release", release_complete, METH_O,

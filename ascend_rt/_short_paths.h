@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short paths of hot methods. Every method is written in Python, where it is complete, declared and documented. A short
- * path takes its place (install_short_paths). It parses the same arguments, by position and by name, and makes the call
- * through the table of ascend_rt._aclrt without the GIL. The method in Python does the rest: wrong arguments, closed
- * objects, functions that the library lacks or that were replaced, loading, fork and exit.
+/* Short paths: hot methods. A method is declared and documented in Python, and its body is here; it takes the place of
+ * the declaration (install_short_paths). It parses the arguments that are declared, by position and by name, and makes
+ * the call through the table of ascend_rt._aclrt without the GIL. What is rare is in small functions in Python: time
+ * limits that are no plain numbers, finding the current stream, the error for a code. A function that the library
+ * lacks, or that must not be called any more, answers with a code, too.
  *
  * Each kind of object has its file; _short_paths.c installs the paths. */
 #pragma once
@@ -52,9 +53,6 @@ typedef struct function {
 extern function functions[FUNCTIONS];
 
 #define FUNCTION(name, place) (*(__typeof__(name) **)functions[place].slot->pointer)
-
-/* Whether a function may be called past Python. */
-static inline bool is_direct(int place) { return atomic_load(&shared->is_direct) && functions[place].slot->present; }
 
 /* Raises the exception for a code. */
 PyObject *fail(int code, const char *function);
@@ -113,7 +111,7 @@ typedef PyObject *const *arguments;
 bool parse_names(const signature *of, PyObject **values, arguments args, PyObject *names);
 
 /* Puts each argument into the place of its parameter; those that are not given stay NULL. The references are borrowed.
- * Returns false, without an exception, for arguments that the method in Python will refuse. */
+ * Returns false, without an exception, for a wrong call. */
 static inline bool parse(const signature *of, PyObject **values, arguments args, Py_ssize_t count, PyObject *names) {
     if (count > of->positional) {
         return false;
@@ -135,33 +133,44 @@ static inline bool parse(const signature *of, PyObject **values, arguments args,
 
 enum { FOR_EVER = -1, SECONDS = 1, MILLISECONDS_PER_SECOND = 1000 };
 
-/* Finds a time limit that is a plain number, in whole units, rounded up. Returns false, without an exception, for what
- * the method in Python has to judge. */
+/* Finds a time limit in whole units, rounded up; otherwise with an exception. */
 bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit);
 
-/* The same, or FOR_EVER. */
+/* The same, or FOR_EVER if there is none. */
 static inline bool find_limit(PyObject *timeout, int units_per_second, int32_t *limit) {
     *limit = FOR_EVER;
     return is_none(timeout) || find_finite_limit(timeout, units_per_second, limit);
 }
 
-/* A new reference to the current stream; NULL, without an exception, if the method in Python has to find it. */
+/* A new reference to the current stream. */
 PyObject *current_stream(void);
+/* A new reference to what stands for a stream in an argument that is none; or with an exception. */
+PyObject *stream_of_argument(PyObject *given);
 
-/* A new reference to the stream that was given, or to the current one; NULL, without an exception, if the method in
- * Python has to find it. */
+/* A new reference to the stream that was given, or to the current one; or with an exception. */
 static inline PyObject *given_or_current(PyObject *given) {
-    return is_none(given) ? current_stream() : is_stream(given) ? Py_NewRef(given) : NULL;
+    return is_none(given) ? current_stream() : is_stream(given) ? Py_NewRef(given) : stream_of_argument(given);
 }
+
+/* Returns true if an object is open; otherwise with an exception. */
+static inline bool is_usable(void *object) { return has_pointer(object) || handle_refuse(object) != NULL; }
+
+/* Returns true if the runtime is initialised, which is done first if necessary; otherwise with an exception. */
+bool initialize(void);
+
+/* Calls a function of the package that is rarely needed; the argument may be NULL. */
+PyObject *call_rare(const char *module, const char *name, PyObject *argument);
 
 /* Adds the functions by which Python makes current streams known. */
 bool current_streams_add(PyObject *module);
 
 PyObject *tuple_of(arguments args, Py_ssize_t count);
 
+/* Raises the error of a wrong call, which is that of the declaration in Python. */
+PyObject *refuse_call(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
+
 /* Of a function, which has no self, too. */
 PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
-PyObject *get_in_python(const short_path *path, PyObject *self);
 
 /* Returns a result, or calls the method in Python if there is none, and no exception. */
 static inline PyObject *result_or_python(PyObject *result, const short_path *path, PyObject *self, arguments args,
@@ -224,7 +233,7 @@ bool discard_pool_buffer(handle *freed);
 enum living { IN_CONTEXT, ON_DEVICE };
 PyObject *home_of_new(enum living living);
 
-/* Closes an object by a function that takes its handle; if that fails, it stays open. */
+/* Closes an object, by a function that takes its handle if it owns one; if that fails, it stays open. */
 PyObject *destroy(handle *self, int place);
 
 /* A new event, as Event() makes it. */

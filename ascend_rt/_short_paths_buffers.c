@@ -15,11 +15,12 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
     buffer *const self = (buffer *)object;
     const bool is_plain = count == 1 && names == NULL && PyLong_CheckExact(args[0]) && LOAD(self->handle.state) == NEW;
     const size_t nbytes = is_plain ? PyLong_AsSize_t(args[0]) : 0;
-    if (!is_plain || !is_direct(MALLOC) || PyErr_Occurred() != NULL) {
+    if (!is_plain || PyErr_Occurred() != NULL) {
         PyErr_Clear(); /* the method in Python will raise it again */
         return call_python(&paths[INIT], object, args, count, names);
     }
-    PyObject *const home = home_of_new(IN_CONTEXT); /* first: what is allocated has an owner at once */
+    PyObject *const home =
+        initialize() ? home_of_new(IN_CONTEXT) : NULL; /* first: what is allocated has an owner at once */
     if (home == NULL) {
         return NULL;
     }
@@ -39,8 +40,7 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
 
 static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     handle *const self = (handle *)object;
-    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) || !LOAD(self->is_known) ||
-        !LOAD(self->is_owned)) {
+    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer) {
         return call_python(&paths[CLOSE], object, args, count, names);
     }
     return destroy(self, FREE);
@@ -72,8 +72,7 @@ static bool find_part(const buffer *self, PyObject *part, Py_ssize_t *start, Py_
 static PyObject *buffer_part(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
     Py_ssize_t start = 0, nbytes = 0;
-    if (count != 1 || names != NULL || !atomic_load(&shared->is_direct) || !has_pointer(&self->handle) ||
-        !find_part(self, args[0], &start, &nbytes)) {
+    if (count != 1 || names != NULL || !has_pointer(&self->handle) || !find_part(self, args[0], &start, &nbytes)) {
         return call_python(&paths[PART], object, args, count, names);
     }
     return buffer_view(self, (uint64_t)start, (uint64_t)nbytes);

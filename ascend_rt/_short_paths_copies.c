@@ -71,17 +71,17 @@ static bool find_span(PyObject *operand, bool is_written, span *found) {
 }
 
 /* Ends a call that was made, and keeps what the task uses; the second may be NULL. NULL without an exception: the
- * stream is captured, and nothing was called. */
+ * stream is captured, and nothing was called. An exception in place of a code does not say that nothing was submitted.
+ */
 static PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second) {
+    const bool may_be_pending = made.code == ACL_SUCCESS || made.code >= ASCEND_RT_RAISED;
+    const bool is_kept = may_be_pending && !made.is_captured &&
+                         keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second);
     if (made.code != ACL_SUCCESS) {
         return fail(made.code, functions[place].name);
     }
-    const bool is_kept =
-        !made.is_captured && keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second);
     return is_kept ? Py_NewRef(Py_None) : NULL;
 }
-
-static bool can_submit(int place, PyObject *on) { return is_direct(place) && has_pointer((handle *)on); }
 
 enum { DST, SRC, VALUE = SRC, STREAM, OPTION, PARAMETERS };
 
@@ -110,7 +110,7 @@ static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, 
     (void)module;
     if (parse(&paths[COPY_ASYNC].of, given, args, count, names) &&
         (given[OPTION] == NULL || given[OPTION] == Py_False) && find_spans(given, &to, &from) &&
-        (on = given_or_current(given[STREAM])) != NULL && can_submit(COPY, on)) {
+        (on = given_or_current(given[STREAM])) != NULL && has_pointer((handle *)on)) {
         result = copy_between(to, from, given, on);
     }
     Py_XDECREF(on);
@@ -138,7 +138,7 @@ static PyObject *fill_async(PyObject *module, arguments args, Py_ssize_t count, 
     (void)module;
     if (parse(&paths[FILL_ASYNC].of, given, args, count, names) && given[OPTION] == NULL &&
         find_span(given[DST], true, &to) && to.is_on_device && find_byte(given[VALUE], &value) &&
-        (on = given_or_current(given[STREAM])) != NULL && can_submit(FILL, on)) {
+        (on = given_or_current(given[STREAM])) != NULL && has_pointer((handle *)on)) {
         result = fill_with_byte(to, value, given[DST], on);
     }
     Py_XDECREF(on);

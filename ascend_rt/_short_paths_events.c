@@ -10,7 +10,8 @@ static short_path paths[PATHS];
 
 /* Creates the usual kind of event. */
 static bool create(PyObject *object) {
-    PyObject *const home = home_of_new(ON_DEVICE); /* first: what is created has an owner at once */
+    PyObject *const home =
+        initialize() ? home_of_new(ON_DEVICE) : NULL; /* first: what is created has an owner at once */
     if (home == NULL) {
         return false;
     }
@@ -28,16 +29,22 @@ static bool create(PyObject *object) {
 }
 
 static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count != 0 || names != NULL || !is_direct(CREATE) || LOAD(((handle *)object)->state) != NEW) {
-        return call_python(&paths[INIT], object, args, count, names);
+    enum { OPTIONS, TIMING, MANUAL_RESET, IPC, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL};
+    if (!parse(&paths[INIT].of, given, args, count, names)) {
+        return refuse_call(&paths[INIT], object, args, count, names);
     }
-    return create(object) ? Py_NewRef(Py_None) : NULL;
+    if (count == 0 && names == NULL && LOAD(((handle *)object)->state) == NEW) {
+        return create(object) ? Py_NewRef(Py_None) : NULL;
+    }
+    for (int i = 0; i < PARAMETERS; ++i) {
+        given[i] = given[i] != NULL ? given[i] : i == OPTIONS ? Py_None : Py_False;
+    }
+    return PyObject_CallMethod(object, "_make_kind", "OOOO", given[OPTIONS], given[TIMING], given[MANUAL_RESET],
+                               given[IPC]);
 }
 
 PyObject *new_event(void) {
-    if (!is_direct(CREATE)) {
-        return PyObject_CallNoArgs((PyObject *)plain_event);
-    }
     PyObject *object = PyType_GenericAlloc(plain_event, 0);
     if (object != NULL && !create(object)) {
         Py_CLEAR(object);
@@ -47,9 +54,8 @@ PyObject *new_event(void) {
 
 static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     handle *const self = (handle *)object;
-    if (count != 0 || names != NULL || !is_direct(DESTROY) || !LOAD(self->is_known) || !LOAD(self->is_owned) ||
-        is_shared_event(object)) {
-        return call_python(&paths[CLOSE], object, args, count, names);
+    if (!parse(&paths[CLOSE].of, NULL, args, count, names)) {
+        return refuse_call(&paths[CLOSE], object, args, count, names);
     }
     return destroy(self, DESTROY);
 }
@@ -83,14 +89,14 @@ bool record(event *self, stream *on) {
 }
 
 static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    PyObject *given = NULL, *on = NULL, *result = NULL;
-    if (parse(&paths[RECORD_ON].of, &given, args, count, names) && has_pointer((handle *)self) &&
-        (on = given_or_current(given)) != NULL && has_pointer((handle *)on) && is_direct(RECORD) &&
-        record((event *)self, (stream *)on)) {
-        result = Py_NewRef(Py_None);
+    PyObject *given = NULL;
+    if (!parse(&paths[RECORD_ON].of, &given, args, count, names)) {
+        return refuse_call(&paths[RECORD_ON], self, args, count, names);
     }
+    PyObject *const on = is_usable(self) ? given_or_current(given) : NULL;
+    const bool is_recorded = on != NULL && is_usable(on) && record((event *)self, (stream *)on);
     Py_XDECREF(on);
-    return result_or_python(result, &paths[RECORD_ON], self, args, count, names);
+    return is_recorded ? Py_NewRef(Py_None) : NULL;
 }
 
 /* Takes the reference to what the completion releases, unless the event was recorded meanwhile. */
@@ -117,8 +123,8 @@ static inline PyObject *complete(event *self, recorded newest, const char *funct
 static PyObject *event_is_done(PyObject *object, void *unused) {
     (void)unused;
     event *self = (event *)object;
-    if (!is_direct(QUERY_EVENT) || !has_pointer(&self->handle)) {
-        return get_in_python(&paths[IS_DONE], object);
+    if (!is_usable(self)) {
+        return NULL;
     }
     void *const pointer = self->handle.pointer;
     const recorded newest = newest_record(self);
@@ -138,10 +144,11 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     event *self = (event *)object;
     PyObject *timeout = NULL;
     int32_t limit;
-    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
-        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_EVENT) ||
-        !has_pointer(&self->handle)) {
-        return call_python(&paths[SYNCHRONIZE], object, args, count, names);
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names)) {
+        return refuse_call(&paths[SYNCHRONIZE], object, args, count, names);
+    }
+    if (!is_usable(self) || !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit)) {
+        return NULL;
     }
     void *const pointer = self->handle.pointer;
     const recorded newest = newest_record(self);

@@ -7,7 +7,7 @@ enum { LAUNCH_ON, PATHS };
 static short_path paths[PATHS];
 
 static bool can_launch(graph *self, PyObject *on) {
-    return is_direct(EXECUTE) && has_pointer(&self->handle) && has_pointer((handle *)on) && LOAD(self->kept) != NULL;
+    return has_pointer(&self->handle) && has_pointer((handle *)on) && LOAD(self->kept) != NULL;
 }
 
 /* Returns true if a list has more than an empty list. */

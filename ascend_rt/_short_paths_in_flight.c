@@ -10,12 +10,10 @@ static short_path paths[PATHS];
 
 static PyObject *in_flight_keep(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     const uint64_t number = ((in_flight *)self)->stream;
-    bool is_captured = true;
-    if (atomic_load(&shared->is_direct)) {
-        Py_BEGIN_ALLOW_THREADS;
-        is_captured = shared->captured_graph((void *)(uintptr_t)number) != 0;
-        Py_END_ALLOW_THREADS;
-    }
+    bool is_captured;
+    Py_BEGIN_ALLOW_THREADS;
+    is_captured = shared->captured_graph((void *)(uintptr_t)number) != 0;
+    Py_END_ALLOW_THREADS;
     if (is_captured) {
         return call_python(&paths[KEEP], self, args, count, names);
     }
@@ -88,7 +86,7 @@ static PyObject *completed_by(event *self) {
         return NULL;
     }
     __atomic_fetch_add(&self->asked, 1, __ATOMIC_SEQ_CST); /* from here on it is not destroyed */
-    if (is_direct(QUERY_EVENT) && has_pointer(&self->handle)) {
+    if (has_pointer(&self->handle)) {
         void *const pointer = self->handle.pointer;
         Py_BEGIN_ALLOW_THREADS;
         if (FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status) != ACL_SUCCESS) {

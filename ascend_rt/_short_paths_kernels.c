@@ -129,9 +129,7 @@ static bool pack(const kernel *self, block *to, arguments args, Py_ssize_t count
 }
 
 /* Returns true if a check wants to know accesses, which the method in Python declares. */
-static bool are_accesses_wanted(void) {
-    return functions[WANTS_ACCESSES].slot->present && FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() != 0;
-}
+static bool are_accesses_wanted(void) { return FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() != 0; }
 
 /* NULL without an exception: the stream is captured, and nothing was called. */
 static PyObject *launch(kernel *self, block *packed, uint32_t blocks, stream *stream_, PyObject *used) {
@@ -169,8 +167,8 @@ static PyObject *kernel_launch(PyObject *object, arguments args, Py_ssize_t coun
     PyObject *on = NULL, *used = NULL, *result = NULL;
     block packed;
     uint32_t blocks = 0;
-    if (names == NULL && count >= FIRST && find_blocks(args[BLOCKS], &blocks) && is_direct(LAUNCH_KERNEL) &&
-        is_ready(self) && pack(self, &packed, args + FIRST, count - FIRST) && !are_accesses_wanted() &&
+    if (names == NULL && count >= FIRST && find_blocks(args[BLOCKS], &blocks) && is_ready(self) &&
+        pack(self, &packed, args + FIRST, count - FIRST) && !are_accesses_wanted() &&
         (on = given_or_current(args[STREAM])) != NULL && has_pointer((handle *)on) &&
         (used = tuple_of(args + FIRST, count - FIRST)) != NULL) {
         result = launch(self, &packed, blocks, (stream *)on, used);

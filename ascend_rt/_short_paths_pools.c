@@ -62,7 +62,7 @@ static PyObject *pool_allocate(PyObject *pool, arguments args, Py_ssize_t count,
     PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
     size_t nbytes = 0;
     if (parse(&of_pool[ALLOCATE].of, given, args, count, names) && plain_pool_buffer != NULL &&
-        find_size(given[NBYTES], &nbytes) && is_direct(POOL_MALLOC) && !has_deferred() && has_pointer((handle *)pool) &&
+        find_size(given[NBYTES], &nbytes) && !has_deferred() && has_pointer((handle *)pool) &&
         (on = given_or_current(given[STREAM])) != NULL && has_pointer((handle *)on) && LOAD(((handle *)on)->is_owned)) {
         result = allocate(pool, on, nbytes);
     }
@@ -72,7 +72,7 @@ static PyObject *pool_allocate(PyObject *pool, arguments args, Py_ssize_t count,
 
 static bool can_free(pool_buffer *self, PyObject *pool, PyObject *stream_) {
     const handle *const freed = &self->buffer.handle;
-    return is_direct(POOL_FREE) && LOAD(freed->is_known) && LOAD(freed->is_owned) && pool != NULL && stream_ != NULL &&
+    return LOAD(freed->is_known) && LOAD(freed->is_owned) && pool != NULL && stream_ != NULL &&
            has_pointer((handle *)pool) && is_stream(stream_) && has_pointer((handle *)stream_);
 }
 
@@ -85,7 +85,7 @@ static aclError free_in_order(handle *freed, stream *stream_) {
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtMemPoolFreeAsync, POOL_FREE)(pointer, on);
     Py_END_ALLOW_THREADS;
-    return code;
+    return code != ASCEND_RT_REFUSED ? code : ACL_SUCCESS; /* the pool ends with the process */
 }
 
 /* Returns true if Python has another way to free it: in the stream's context, or without the stream. */

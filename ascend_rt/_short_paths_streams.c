@@ -9,12 +9,35 @@ enum { RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
 
 static short_path paths[PATHS];
 
-/* The method in Python calls the event's own, which a derived class may have replaced. */
+static PyObject *refuse_type(const char *text, PyObject *object) {
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
+    if (name != NULL) {
+        PyErr_Format(PyExc_TypeError, text, name);
+    }
+    Py_XDECREF(name);
+    return NULL;
+}
+
+/* Records an event by its own method, which a derived class may have replaced. */
+static bool record_by_method(PyObject *recorded, PyObject *on) {
+    PyObject *result = PyObject_CallMethod(recorded, "record", "O", on);
+    Py_XDECREF(result);
+    return result != NULL;
+}
+
 static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *given = NULL;
-    if (!parse(&paths[RECORD_EVENT].of, &given, args, count, names) || !has_pointer((handle *)self) ||
-        !is_direct(RECORD) || !(is_none(given) || (Py_TYPE(given) == plain_event && has_pointer((handle *)given)))) {
-        return call_python(&paths[RECORD_EVENT], self, args, count, names);
+    if (!parse(&paths[RECORD_EVENT].of, &given, args, count, names)) {
+        return refuse_call(&paths[RECORD_EVENT], self, args, count, names);
+    }
+    if (!is_none(given) && !is_event(given)) {
+        return refuse_type("a stream records an Event, not %U", given);
+    }
+    if (!is_none(given) && Py_TYPE(given) != plain_event) {
+        return record_by_method(given, self) ? Py_NewRef(given) : NULL;
+    }
+    if ((given != NULL && given != Py_None && !is_usable(given)) || !is_usable(self)) {
+        return NULL;
     }
     PyObject *recorded = is_none(given) ? new_event() : Py_NewRef(given);
     if (recorded != NULL && !record((event *)recorded, (stream *)self)) {
@@ -90,30 +113,25 @@ static PyObject *wait_for_stream(stream *self, stream *other) {
     return keeps_anything ? wait_by_event(self, other) : wait_by_handle(self, other);
 }
 
-static bool can_wait_for_stream(PyObject *self, PyObject *other) {
-    return Py_TYPE(other) == plain_stream && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) &&
-           is_direct(DESTROY) && has_pointer((handle *)self) && has_pointer((handle *)other) && !is_open_told();
-}
-
-static bool can_wait_for_event(PyObject *self, PyObject *other, int place) {
-    return is_event(other) && is_direct(place) && has_pointer((handle *)self) && has_pointer((handle *)other);
-}
-
 static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     enum { OTHER, TIMEOUT, PARAMETERS };
     PyObject *given[PARAMETERS] = {NULL};
-    int32_t limit = FOR_EVER;
-    if (!parse(&paths[WAIT_FOR].of, given, args, count, names) || !find_limit(given[TIMEOUT], SECONDS, &limit)) {
-        return call_python(&paths[WAIT_FOR], self, args, count, names);
+    int32_t limit;
+    if (!parse(&paths[WAIT_FOR].of, given, args, count, names)) {
+        return refuse_call(&paths[WAIT_FOR], self, args, count, names);
     }
-    const bool is_limited = limit != FOR_EVER;
-    if (can_wait_for_event(self, given[OTHER], is_limited ? WAIT_WITHIN : WAIT)) {
-        return wait_for_event((stream *)self, (event *)given[OTHER], is_limited ? &limit : NULL);
+    PyObject *const other = given[OTHER];
+    if (!is_usable(self)) {
+        return NULL;
     }
-    if (!is_limited && can_wait_for_stream(self, given[OTHER])) {
-        return wait_for_stream((stream *)self, (stream *)given[OTHER]);
+    if (is_event(other)) {
+        const bool is_right = is_usable(other) && find_limit(given[TIMEOUT], SECONDS, &limit);
+        return is_right ? wait_for_event((stream *)self, (event *)other, limit != FOR_EVER ? &limit : NULL) : NULL;
     }
-    return call_python(&paths[WAIT_FOR], self, args, count, names);
+    if (Py_TYPE(other) == plain_stream && is_none(given[TIMEOUT]) && !is_open_told()) {
+        return is_usable(other) ? wait_for_stream((stream *)self, (stream *)other) : NULL;
+    }
+    return PyObject_CallMethod(self, "_wait_for", "OO", other, given[TIMEOUT] != NULL ? given[TIMEOUT] : Py_None);
 }
 
 /* Releases what is done; takes the batch and the result, either of which may be NULL. */
@@ -127,8 +145,8 @@ static PyObject *and_release(PyObject *ended, bool is_synchronized, PyObject *re
 
 static PyObject *stream_is_done(PyObject *self, void *unused) {
     (void)unused;
-    if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self)) {
-        return get_in_python(&paths[IS_DONE], self);
+    if (!is_usable(self)) {
+        return NULL;
     }
     in_flight *const found = ((stream *)self)->in_flight;
     void *const pointer = ((handle *)self)->pointer;
@@ -155,10 +173,11 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
 static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *timeout = NULL;
     int32_t limit;
-    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
-        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_STREAM) ||
-        !has_pointer((handle *)self)) {
-        return call_python(&paths[SYNCHRONIZE], self, args, count, names);
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names)) {
+        return refuse_call(&paths[SYNCHRONIZE], self, args, count, names);
+    }
+    if (!is_usable(self) || !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit)) {
+        return NULL;
     }
     in_flight *const found = ((stream *)self)->in_flight;
     void *const pointer = ((handle *)self)->pointer;
@@ -175,8 +194,7 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
 }
 
 static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !is_direct(LAUNCH) ||
-        !has_pointer((handle *)self)) {
+    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !has_pointer((handle *)self)) {
         return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
     }
     void *const on = ((handle *)self)->pointer;

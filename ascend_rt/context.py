@@ -11,7 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import _failures, _in_flight, _lifecycle, _waiting
-from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib, pointer
+from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib
 from ascend_rt._handles import Place
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
@@ -222,18 +222,3 @@ def current_handle_or_none() -> Any | None:
         return None
     check(code, "aclrtGetCurrentContext")
     return out[0]
-
-
-def origin() -> int:
-    """Return the address of the calling thread's context, or 0: where :class:`Place` goes back to."""
-    _lifecycle.initialize()
-    handle = current_handle_or_none()
-    return 0 if handle is None else address(handle)
-
-
-def return_to(context: int) -> None:
-    """Make a context current again."""
-    # The context may have been destroyed meanwhile; then the thread stays where it is.
-    code = lib.aclrtSetCurrentContext(pointer(context))
-    if not is_expected(code, lib.ACL_ERROR_RT_PARAM_INVALID):
-        check(code, "aclrtSetCurrentContext")

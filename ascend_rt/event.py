@@ -11,7 +11,6 @@ from ascend_rt._driver import address, call, check, check_address, failure, ffi,
 from ascend_rt._handles import EventHandle, release
 from ascend_rt._in_c import in_c
 from ascend_rt._resource import Resource
-from ascend_rt._timeout import FOR_EVER, milliseconds
 from ascend_rt.context import home_of_borrowed, home_of_device
 
 if TYPE_CHECKING:
@@ -95,7 +94,10 @@ class Event(Resource, EventHandle):
         timing: bool = False,
         manual_reset: bool = False,
         ipc: bool = False,
-    ) -> None:
+    ) -> None: ...
+
+    def _make_kind(self, options: EventOptions | None, timing: bool, manual_reset: bool, ipc: bool) -> None:
+        """Create another kind of event than the usual one."""
         if options is not None:
             from ascend_rt._options import EventOptions
 
@@ -229,12 +231,6 @@ class Event(Resource, EventHandle):
         -----
         ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
         """
-        event, stream = self._handle, _given_or_current(stream)
-        recording, in_flight = stream._handle, stream._in_flight
-        before = in_flight.end_batch_for_record()
-        code = self._record(in_flight, before, lib.aclrtRecordEvent, event, recording)
-        if code:
-            check(code, "aclrtRecordEvent")
 
     def reset(self, stream: Stream | None = None) -> None:
         """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
@@ -263,18 +259,6 @@ class Event(Resource, EventHandle):
         TaskFailed
             The record is complete, and a task of its stream has failed, as in :meth:`synchronize`.
         """
-        newest = self._newest_record()
-        status = lib.ascend_rt_event_status(self._handle)
-        if status < 0:
-            check(-status, "aclrtQueryEventStatus")
-        if status != _COMPLETE:
-            return False
-        work = self._work
-        if newest is not None or (
-            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
-        ):
-            self._after_completion(newest, "aclrtQueryEventStatus")
-        return True
 
     def synchronize(self, timeout: float | None = None) -> None:
         """Wait until the newest record is complete; at once if there is none.
@@ -298,16 +282,6 @@ class Event(Resource, EventHandle):
         -----
         ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
         """
-        newest = self._newest_record()
-        limit = FOR_EVER if timeout is None else milliseconds(timeout)
-        code = lib.ascend_rt_synchronize_event(self._handle, limit)
-        if code:
-            self._end_wait(code, limit)
-        work = self._work
-        if newest is not None or (
-            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
-        ):
-            self._after_completion(newest, "aclrtSynchronizeEvent")
 
     def _end_wait(self, code: int, limit: int) -> None:
         """Raise what a synchronization failed with, after what is left of the wait."""
@@ -411,19 +385,6 @@ class Event(Resource, EventHandle):
         is_expected(status < 0)  # an event of a capture, for instance, has no state
         state = ", never recorded" if status == _COMPLETE and work is None and self._owned else _STATES.get(status, "")
         return f"{address(self._handle):#x}{self._place if work is None else work.where}{state}"
-
-    def _destroy(self, handle: Any) -> None:
-        given = _lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it
-        lib.ascend_rt_await_left(handle)
-        self._await_answer()
-        try:
-            code = self._give_back(lib.aclrtDestroyEvent)
-            if code:
-                check(code, "aclrtDestroyEvent")
-        except BaseException:
-            if given is not None and self._is_closing:
-                _lifecycle.events[address(handle)] = given
-            raise
 
 
 def _given_or_current(stream: Stream | None) -> Stream:

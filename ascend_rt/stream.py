@@ -16,7 +16,6 @@ from ascend_rt import _failures, _lifecycle, _waiting, allocator, callback
 from ascend_rt._driver import address, call, check, check_address, ffi, is_expected, lib, supports, usable
 from ascend_rt._handles import (
     StreamHandle,
-    disruptions,
     note_chosen_stream,
     note_default_stream,
     release,
@@ -26,7 +25,7 @@ from ascend_rt._in_c import in_c
 from ascend_rt._in_flight import InFlight, when_over
 from ascend_rt._lifecycle import HOST, Home, era_of_context
 from ascend_rt._resource import Resource
-from ascend_rt._timeout import FOR_EVER, milliseconds, whole_seconds
+from ascend_rt._timeout import FOR_EVER
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
@@ -218,13 +217,6 @@ class Stream(Resource, StreamHandle):
 
     def record(self, event: Event | None = None) -> Event:
         """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
-        if event is None:
-            self._handle  # noqa: B018  (a closed stream says so)
-            event = Event()
-        if not isinstance(event, Event):
-            raise TypeError(f"a stream records an Event, not {type(event).__name__}")
-        event.record(self)
-        return event
 
     def wait(self, other: Event | Stream | Notify | object, timeout: float | None = None) -> None:
         """Let work enqueued here from now on wait for an event or a notify, or for all work that a stream has so far.
@@ -244,23 +236,9 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host goes on at once.
         """
-        if not isinstance(other, Event):
-            self._wait_for(other, timeout)
-            return
-        newest, before_it = other._newest_record(), disruptions()
-        if timeout is None:
-            code = lib.aclrtStreamWaitEvent(self._handle, other._handle)
-            if code:
-                check(code, "aclrtStreamWaitEvent")
-        else:
-            code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, whole_seconds(timeout))
-            check(code, "aclrtStreamWaitEventWithTimeout")
-        if newest is not None and other._is_newest(newest[1]):
-            self._in_flight.keep_waited_for(other, newest[0], before_it)
 
     def _wait_for(self, other: object, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
-        self._handle  # noqa: B018  (a closed stream says so)
         from ascend_rt.notify import Notify  # which uses this module
 
         if isinstance(other, Notify):
@@ -328,14 +306,6 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
-        handle, limit = self._handle, FOR_EVER if timeout is None else milliseconds(timeout)
-        in_flight = self._in_flight
-        ended, log = in_flight.end_batch(), in_flight.failures
-        code = lib.ascend_rt_synchronize_stream(handle, limit, log.into)
-        if code or log.code or in_flight.work.seen != lib.ascend_rt_failed_task_count():
-            self._end_wait(code, limit)
-        if ended is not None:
-            release_synchronized(ended)
 
     async def done(self) -> None:
         """Wait for the work enqueued so far as :meth:`synchronize` does, without blocking the event loop of asyncio.
@@ -375,15 +345,6 @@ class Stream(Resource, StreamHandle):
         TaskFailed
             It is done, and a task has failed; the next synchronization raises the failure too.
         """
-        ended = self._in_flight.end_batch()
-        status = lib.ascend_rt_stream_status(self._handle)
-        if status < 0:
-            check(-status, "aclrtStreamQuery")
-        if status != _COMPLETE:
-            return False
-        release(ended)
-        self.check()
-        return True
 
     def check(self) -> None:
         """Raise the failure of a task of this stream that no synchronization has reported yet; does not wait.

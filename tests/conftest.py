@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -126,6 +127,13 @@ def lib() -> Any:
     from ascend_rt import _driver
 
     return _driver.lib
+
+
+@pytest.fixture
+def override(lib: Any) -> Iterator[Callable[[str, Callable[..., Any]], Callable[..., Any]]]:
+    """Return a function that puts another in the place of a C function until the test ends, and returns what it was."""
+    with ExitStack() as overridden:
+        yield lambda name, function: overridden.enter_context(lib.override(name, function))
 
 
 @pytest.fixture(scope="session")

@@ -126,8 +126,9 @@ def _products(function: Function) -> str:
 
 
 def named_in_facade() -> set[str]:
-    """Return the C functions that the facade's modules name, ``lib.aclX`` and ``call("aclX", …)``, or its C helpers."""
+    """Return the C functions that the facade's modules name, ``lib.aclX`` and ``call("aclX", …)``, or its C parts."""
     names = set(re.findall(r"\bacl\w+(?=\()", (ROOT / "build_ffi.py").read_text(encoding="utf-8")))
+    names |= set(re.findall(r'"(acl\w+)"', (ROOT / "ascend_rt" / "_short_paths.c").read_text(encoding="utf-8")))
     for path in (ROOT / "ascend_rt").glob("*.py"):
         if path.name == "_functions.py":
             continue  # names all of them

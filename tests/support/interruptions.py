@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import ascend_rt
+from ascend_rt import _override
 
 PACKAGE = str(Path(ascend_rt.__file__).parent)
 
@@ -43,7 +44,7 @@ def _interrupted(call: Callable[[], object], at: int) -> str | None:
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal lines, where
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        if not frame.f_code.co_filename.startswith(PACKAGE) or frame.f_code.co_filename == _override.__file__:
             return None
         if event != "line" or _is_way_out(frame):
             return trace

@@ -61,17 +61,16 @@ def test_what_is_done_is_not_waited_for(wait, stream: Stream) -> None:
     assert threading.active_count() == threads
 
 
-def test_work_that_comes_between_the_look_and_the_wait_is_waited_for(
-    stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_that_comes_between_the_look_and_the_wait_is_waited_for(stream: Stream, override: Any) -> None:
     latches: list[Latch] = []
-    status = lib.ascend_rt_stream_status
+    looks: list[int] = []
 
-    def look(handle: Any) -> int:
-        found = status(handle)
-        monkeypatch.undo()
-        latches.append(Latch(stream))  # as another thread may
-        return int(found)
+    def look(handle: Any, status: Any) -> int:
+        code = query(handle, status)
+        looks.append(code)
+        if len(looks) == 1:
+            latches.append(Latch(stream))  # as another thread may
+        return int(code)
 
     async def main() -> None:
         task = asyncio.create_task(stream.done())
@@ -81,7 +80,7 @@ def test_work_that_comes_between_the_look_and_the_wait_is_waited_for(
         await task
         assert stream.is_done
 
-    monkeypatch.setattr(lib, "ascend_rt_stream_status", look)
+    query = override("aclrtStreamQuery", look)
     asyncio.run(main())
 
 

@@ -64,35 +64,29 @@ def run(*command: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 # Run in a process of its own: the raw layer initialises the runtime itself.
 AUDIT = """
-import json, re, sys
+import json, sys
+from contextlib import ExitStack
 from importlib import import_module
-from ascend_rt import pyacl
 from ascend_rt._driver import lib, library
 
 library()
 lib.ascend_rt_prepare_waits(0, True)  # no thread is the main one, whose long waits another thread would make
 calls = []
+overridden = ExitStack()
+# Of each submission is asked if the stream is captured, and of streams if they are busy.
+QUESTIONS = "aclmdlRICaptureGetInfo", "aclrtStreamQuery"
 
-def recorded(name, function):
+def record(name):
     def call(*arguments):
+        if name == "aclrtSynchronizeEvent" and calls[-1:] == ["aclrtQueryEventStatus"]:
+            calls.pop()  # which has seen that the wait is not a long one
         calls.append(name)
-        return function(*arguments)
-    return call
+        return original(*arguments)
+    original = overridden.enter_context(lib.override(name, call))
 
-for name, function in list(lib.__dict__.items()):
-    if name.startswith(("aclrt", "aclmdlRI")) and callable(function):
-        setattr(lib, name, recorded(name, function))
-# The extension module makes these calls itself, to save Python the output, or a wait that Ctrl-C cannot end.
-for name, helper in (
-    ("aclrtQueryEventStatus", "ascend_rt_event_status"),
-    ("aclrtSynchronizeEvent", "ascend_rt_synchronize_event"),
-    ("aclrtSynchronizeStream", "ascend_rt_synchronize_stream"),
-):
-    setattr(lib, helper, recorded(name, getattr(lib, helper)))
-# pyACL calls the library past lib; each of its functions names the C function that it calls.
-for name, function in vars(pyacl.rt).items():
-    if c_name := re.search("aclrt[A-Z][A-Za-z0-9]+", function.__doc__ or ""):
-        setattr(pyacl.rt, name, recorded(c_name[0], function))
+for name, function in list(vars(lib).items()):
+    if name.startswith(("aclrt", "aclmdlRI")) and callable(function) and name not in QUESTIONS:
+        record(name)
 found = {}
 for name in sys.argv[2:]:
     with import_module(sys.argv[1]).BENCHMARKS[name]() as timed:

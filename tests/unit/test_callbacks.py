@@ -199,24 +199,25 @@ def test_a_failed_function_lets_its_arguments_go_at_once(stream: Stream, monkeyp
         gc.enable()
 
 
-def test_an_abort_drops_no_function_of_later(stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abort_drops_no_function_of_later(stream: Stream, override: Any) -> None:
     ran: list[str] = []
-    abort, launch = lib.aclrtStreamAbort, lib.aclrtLaunchHostFunc
+    codes: list[int] = []
 
     def abort_and_go_on(handle: Any) -> Any:
         code = abort(handle)
-        monkeypatch.setattr(lib, "aclrtLaunchHostFunc", launch)
+        codes.append(code)
         latches.append(Latch(stream))
         stream.launch_host_func(ran.append, "launched after the abort, by another thread")
         return code
 
     def abort_before(*arguments: Any) -> Any:
-        stream.abort()
+        if not codes:
+            stream.abort()
         return launch(*arguments)
 
     latches: list[Latch] = []
-    monkeypatch.setattr(lib, "aclrtStreamAbort", abort_and_go_on)
-    monkeypatch.setattr(lib, "aclrtLaunchHostFunc", abort_before)
+    abort = override("aclrtStreamAbort", abort_and_go_on)
+    launch = override("aclrtLaunchHostFunc", abort_before)
     stream.launch_host_func(ran.append, "about to be launched")
     gc.collect()
     latches[0].release()

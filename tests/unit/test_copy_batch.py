@@ -54,7 +54,7 @@ def test_a_batch_on_two_devices(device: Device) -> None:
     there.close()
 
 
-def test_a_run_of_equal_locations_has_one_attribute(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_equal_locations_has_one_attribute(device: Device, override: Any) -> None:
     attributes: list[tuple[list[int], int]] = []
 
     def record(*arguments: Any) -> int:
@@ -62,8 +62,7 @@ def test_a_run_of_equal_locations_has_one_attribute(device: Device, monkeypatch:
         attributes.append(([indexes[i] for i in range(count)], arguments[4]))
         return 0
 
-    monkeypatch.setattr("ascend_rt.transfer.lib.aclrtMemcpyBatch", record, raising=False)
-    monkeypatch.setattr("ascend_rt._driver.lib.aclrtMemcpyBatch", record, raising=False)
+    override("aclrtMemcpyBatch", record)
     with Buffer(64) as memory, PinnedBuffer(8) as pinned:
         to, source = (memory, bytes(8)), (bytearray(8), memory[:8])
         copy_batch([to, to, (memory, pinned), source, source, to])

@@ -195,15 +195,14 @@ def test_only_a_refusal_means_that_it_is_not_told(code: int, device: Device) -> 
                     assert different <= {name}
 
 
-def test_what_newer_libraries_answer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_newer_libraries_answer(device: Device, override: Any) -> None:
     """They answer 0 for what only the 950 has, and may know more kinds than this package."""
-    from ascend_rt import lib
 
     def answer(device_id: int, attribute: int, out: Any) -> int:
         out[0] = 99 if attribute == DevAttr.DEVICE_FORM_FACTOR else 0
         return 0
 
-    monkeypatch.setattr(lib, "aclrtGetDeviceInfo", answer)
+    override("aclrtGetDeviceInfo", answer)
     properties = device.properties
     assert [getattr(properties, name) for name in OF_950] == [None] * len(OF_950)
     assert properties.form_factor == 99

@@ -392,24 +392,20 @@ def test_a_reset_that_fails_ends_nothing(second: Device) -> None:
     assert is_refused(lambda: copy(view, b"somebody"))
 
 
-def test_what_was_closed_while_a_reset_failed_stays_closed(second: Device, lib: Any, monkeypatch: Any) -> None:
+def test_what_was_closed_while_a_reset_failed_stays_closed(second: Device, lib: Any) -> None:
     event, stream, refused = Event(), Stream(), []
-    real = lib.aclrtResetDevice
 
     def reset(device_id: int) -> int:
         refused.append(is_refused(lambda: event.record(stream)))
         event.close()
         return 507000
 
-    with monkeypatch.context() as patch:
-        patch.setattr(lib, "aclrtResetDevice", reset)
-        with pytest.raises(AclError, match="507000"):
-            _lifecycle.reset_device(1)
+    with lib.override("aclrtResetDevice", reset), pytest.raises(AclError, match="507000"):
+        _lifecycle.reset_device(1)
     assert refused == [True]
     with pytest.raises(ClosedError):
         event.synchronize()
     assert stream.record().synchronize() is None
-    assert lib.aclrtResetDevice is real
 
 
 def test_streams_end_with_their_context(second: Device) -> None:
@@ -455,14 +451,14 @@ def test_streams_are_open_again_if_their_context_cannot_be_destroyed(second: Dev
     context.close()
 
 
-def test_a_reset_resets_once(second: Device, lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, resets = lib.aclrtResetDevice, []
+def test_a_reset_resets_once(second: Device, override: Any) -> None:
+    resets: list[int] = []
 
     def reset(device_id: int) -> int:
         resets.append(device_id)
         return int(real(device_id))
 
-    monkeypatch.setattr(lib, "aclrtResetDevice", reset)
+    real = override("aclrtResetDevice", reset)
     second.reset()
     assert resets == [1]
 

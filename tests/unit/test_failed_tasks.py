@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -159,17 +160,25 @@ def test_closing_that_fails_keeps_the_failure(copies: Any) -> None:
 
 @pytest.fixture
 def interrupt(monkeypatch: pytest.MonkeyPatch, lib: Any) -> Callable[[str, Callable[[], object]], None]:
-    """Return a function that does something during which a signal arrives as a C function returns."""
+    """Return a function that does something during which a signal arrives as a C function returns.
+
+    That is a C function of the runtime, one of the extension module that Python calls, or a method that is called with
+    the code of one.
+    """
 
     def interrupt(function: str, action: Callable[[], object]) -> None:
-        original = getattr(lib, function)
-
         def call(*arguments: Any) -> None:
-            original(*arguments)
+            if function != "_end_wait":
+                original(*arguments)
             signal.raise_signal(signal.SIGINT)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(lib, function, call)
+        with monkeypatch.context() as patch, ExitStack() as overridden:
+            if function.startswith("acl"):
+                original = overridden.enter_context(lib.override(function, call))
+            else:
+                owner = Stream if function == "_end_wait" else lib
+                original = getattr(owner, function)
+                patch.setattr(owner, function, call)
             with pytest.raises(KeyboardInterrupt):
                 action()
 
@@ -182,7 +191,7 @@ def test_a_report_that_an_interrupt_has_replaced_is_told(
 ) -> None:
     stream = Stream()
     copies(stream)
-    interrupt("ascend_rt_synchronize_stream", stream.synchronize)
+    interrupt("_end_wait", stream.synchronize)
     assert told(lambda: look(stream)) == CODE
     assert told(stream.close) == (0 if look in (Stream.synchronize, Stream.close) else CODE)
     assert told(stream.close) == 0
@@ -262,6 +271,10 @@ WAITS: dict[str, Callable[[Stream, Device], None]] = {
 }
 
 
+def is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
 @pytest.mark.parametrize("wait", WAITS.values(), ids=list(WAITS))
 @pytest.mark.parametrize("is_long", [False, True], ids=["done", "goes on"])
 def test_no_line_loses_a_failure(
@@ -270,11 +283,20 @@ def test_no_line_loses_a_failure(
     copies: Any,
     device: Device,
     lib: Any,
+    override: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def look(stream: Any, status: Any) -> int:
+        status[0] = lib.ACL_STREAM_STATUS_NOT_READY
+        return 0 if is_main() else query(stream, status)
+
+    def synchronize(stream: Any, limit: int) -> int:
+        return lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT if is_main() else really(stream, limit)
+
     if is_long:  # another thread makes the call
-        for function in ("ascend_rt_synchronize_stream", "ascend_rt_synchronize_device"):
-            monkeypatch.setattr(lib, function, lambda *arguments: _waiting.WOULD_WAIT)
+        query = override("aclrtStreamQuery", look)
+        really = override("aclrtSynchronizeStreamWithTimeout", synchronize)
+        monkeypatch.setattr(lib, "ascend_rt_synchronize_device", lambda *arguments: _waiting.WOULD_WAIT)
     lost, line, was_hit = [], 0, True
     while was_hit:
         line += 1
@@ -298,7 +320,7 @@ def test_no_line_loses_a_failure(
 def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any, interrupt: Any) -> None:
     with Stream() as stream:
         copies(stream)
-        interrupt("ascend_rt_synchronize_stream", stream.synchronize)
+        interrupt("_end_wait", stream.synchronize)
         with Latch(stream), pytest.raises(Timeout):
             stream.synchronize(timeout=0.001)
         assert told(stream.synchronize) == CODE
@@ -307,7 +329,7 @@ def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any, in
 def test_a_refused_wait_keeps_what_an_earlier_one_left(copies: Any, interrupt: Any) -> None:
     with Stream() as stream:
         copies(stream)
-        interrupt("ascend_rt_synchronize_stream", stream.synchronize)
+        interrupt("_end_wait", stream.synchronize)
         sim.fail_call("aclrtSynchronizeStream", 107002)
         assert told(stream.synchronize) == CODE
         stream.synchronize()

@@ -52,21 +52,30 @@ def alive(*references: weakref.ref[Buffer]) -> list[weakref.ref[Buffer]]:
 
 
 @pytest.fixture
-def after(monkeypatch: pytest.MonkeyPatch, lib: Any) -> Callable[..., None]:
-    """Return a function that does something once, right after the next call of a C function, as another thread may."""
+def while_called(override: Any) -> Callable[..., None]:
+    """Return a function that does things once before and after the next call of a C function, as another thread may."""
 
-    def do_after(name: str, action: Callable[[], object]) -> None:
-        real = getattr(lib, name)
+    def do_while(name: str, before: Callable[[], object], after: Callable[[], object]) -> None:
+        left = [(before, after)]
 
         def once(*arguments: Any) -> Any:
-            monkeypatch.setattr(lib, name, real)
+            actions, left[:] = left.copy(), []
+            for before, _ in actions:
+                before()
             result = real(*arguments)
-            action()
+            for _, after in actions:
+                after()
             return result
 
-        monkeypatch.setattr(lib, name, once)
+        real = override(name, once)
 
-    return do_after
+    return do_while
+
+
+@pytest.fixture
+def after(while_called: Any) -> Callable[..., None]:
+    """Return a function that does something once, right after the next call of a C function, as another thread may."""
+    return lambda name, action: while_called(name, lambda: None, action)
 
 
 def interrupt() -> None:
@@ -76,7 +85,7 @@ def interrupt() -> None:
 def test_an_interrupted_synchronization_drops_nothing(stream: Stream, after: Any) -> None:
     with Latch(stream):
         kept = fill_and_forget(stream)
-        after("ascend_rt_synchronize_stream", interrupt)
+        after("aclrtSynchronizeStreamWithTimeout", interrupt)
         with pytest.raises(KeyboardInterrupt):
             stream.synchronize(timeout=0.001)
         assert alive(kept) == [kept]
@@ -122,25 +131,6 @@ def test_a_graph_that_is_closed_while_it_is_launched_keeps_what_the_execution_us
         assert alive(kept) == [kept]
     stream.synchronize()
     assert alive(kept) == []
-
-
-@pytest.fixture
-def while_called(monkeypatch: pytest.MonkeyPatch, lib: Any) -> Callable[..., None]:
-    """Return a function that does things once before and after the next call of a C function, as another thread may."""
-
-    def do_while(name: str, before: Callable[[], object], after: Callable[[], object]) -> None:
-        real = getattr(lib, name)
-
-        def once(*arguments: Any) -> Any:
-            monkeypatch.setattr(lib, name, real)
-            before()
-            result = real(*arguments)
-            after()
-            return result
-
-        monkeypatch.setattr(lib, name, once)
-
-    return do_while
 
 
 @pytest.mark.parametrize("begins", [False, True], ids=["ends", "begins"])
@@ -332,20 +322,13 @@ def test_an_event_that_two_threads_record_at_once_lets_nothing_go(stream: Stream
 
 
 def test_a_record_that_began_before_another_threads_and_is_newer_lets_nothing_go(
-    stream: Stream, other: Stream, monkeypatch: pytest.MonkeyPatch, lib: Any
+    stream: Stream, other: Stream, while_called: Any
 ) -> None:
-    event, real = Event(), lib.aclrtRecordEvent
-
-    def record_late(*arguments: Any) -> Any:
-        monkeypatch.setattr(lib, "aclrtRecordEvent", real)
-        event.record(stream)
-        code = real(*arguments)
-        event.synchronize()  # for the record on the other stream, which is complete but not noted
-        return code
-
+    event = Event()
     with Latch(stream):
         kept = fill_and_forget(stream)
-        monkeypatch.setattr(lib, "aclrtRecordEvent", record_late)
+        # The wait is for the record on the other stream, which is complete but not noted.
+        while_called("aclrtRecordEvent", lambda: event.record(stream), event.synchronize)
         event.record(other)
         assert alive(kept) == [kept]
     stream.synchronize()
@@ -402,11 +385,11 @@ def test_an_event_that_another_thread_records_meanwhile_lets_nothing_go(
     with Latch(other):
         kept = fill_and_forget(other)
         event = other.record()
-        after("ascend_rt_synchronize_event", lambda: event.record(other))
+        after("aclrtSynchronizeEvent", lambda: event.record(other))
         with pytest.raises(Timeout):
             event.synchronize(timeout=0.001)
         event.record(stream)  # complete, and of another stream
-        after("ascend_rt_event_status", lambda: event.record(other))
+        after("aclrtQueryEventStatus", lambda: event.record(other))
         assert event.is_done
         assert alive(kept) == [kept]
     other.synchronize()
@@ -422,8 +405,8 @@ def test_an_event_that_is_recorded_twice_meanwhile_lets_nothing_go(
         waiting.synchronize()
 
     asked: dict[str, Callable[[], object]] = {
-        "ascend_rt_event_status": lambda: event.is_done,
-        "ascend_rt_synchronize_event": event.synchronize,
+        "aclrtQueryEventStatus": lambda: event.is_done,
+        "aclrtSynchronizeEvent": event.synchronize,
         "aclrtStreamWaitEvent": wait,
     }
     for function, ask in asked.items():
@@ -641,13 +624,13 @@ def test_an_event_that_cannot_be_asked_leaves_it_to_a_synchronization(stream: St
 
 
 def test_a_long_chain_of_batches_goes_without_recursion() -> None:
-    last = _in_flight.Batch()
+    last = _handles.Batch()
     oldest = threading.Event()  # any object
     kept = weakref.ref(oldest)
     last.objects.append((oldest,))
     del oldest
     for _ in range(500_000):  # which as many calls of a destructor would not survive
-        new = _in_flight.Batch()
+        new = _handles.Batch()
         new.objects.append((object(),))
         new.previous, last = last, new
     assert kept() is not None
@@ -845,24 +828,18 @@ def test_a_blocked_stream_holds_no_other_back(stream: Stream, other: Stream) -> 
         assert alive(blocked, kept) == [blocked]
 
 
-def test_what_a_stream_uses_that_cannot_be_destroyed_is_kept(
-    stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_stream_uses_that_cannot_be_destroyed_is_kept(stream: Stream, lib: Any) -> None:
     failing = Stream()
     handle = failing._handle
     with Latch(failing):
         kept = fill_and_forget(failing)
-        with monkeypatch.context() as patch:
-            patch.setattr(lib, "aclrtDestroyStreamForce", lambda handle: 507899)
-            with pytest.raises(AclError, match="507899"):
-                failing.close(force=True)
+        with lib.override("aclrtDestroyStreamForce", lambda handle: 507899), pytest.raises(AclError, match="507899"):
+            failing.close(force=True)
         assert not failing.is_done  # still open
         assert alive(kept) == [kept]
     failing.record().synchronize()
-    with monkeypatch.context() as patch:
-        patch.setattr(lib, "aclrtDestroyStream", lambda handle: 507899)
-        with pytest.warns(AclWarning, match="507899"):
-            del failing
+    with lib.override("aclrtDestroyStream", lambda handle: 507899), pytest.warns(AclWarning, match="507899"):
+        del failing
     assert lib.aclrtDestroyStream(handle) == 0
     assert alive(kept) == []
 
@@ -894,10 +871,8 @@ def test_what_a_running_task_uses_is_kept_while_its_stream_is_destroyed(stream: 
 
 
 @pytest.mark.simulator("alone", "a reset ends streams of a second device")
-def test_what_a_task_uses_is_kept_while_its_device_is_reset(
-    device: Device, lib: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, seen, called, gate = lib.aclrtResetDevice, [], [], threading.Event()
+def test_what_a_task_uses_is_kept_while_its_device_is_reset(device: Device, lib: Any) -> None:
+    seen, called, gate = [], [], threading.Event()
     Device(1).set_current()
     Device(1).reset(force=True)  # what other tests have left: the reset below is to be that of the last reference
 
@@ -908,8 +883,7 @@ def test_what_a_task_uses_is_kept_while_its_device_is_reset(
         gate.set()
         return real(device_id)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(lib, "aclrtResetDevice", reset)
+    with lib.override("aclrtResetDevice", reset) as real:
         Device(1).set_current()
         stream = Stream()
         stream.launch_host_func(gate.wait)  # an event that held it would end with the device, too

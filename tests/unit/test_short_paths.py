@@ -311,13 +311,9 @@ def test_a_failed_call_raises_its_error(stream: Stream, other: Stream, lib: Any)
         assert failed.value.code != 0
 
 
-def test_a_function_that_was_replaced_is_called(
-    event: Event, stream: Stream, lib: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(lib, "aclrtRecordEvent", lambda *handles: 507000)
-        with pytest.raises(AclError, match="507000"):
-            event.record(stream)
+def test_a_function_that_was_replaced_is_called(event: Event, stream: Stream, lib: Any) -> None:
+    with lib.override("aclrtRecordEvent", lambda *handles: 507000), pytest.raises(AclError, match="507000"):
+        event.record(stream)
     event.record(stream)
     assert called_in_python(lambda: event.record(stream)) == []
 

@@ -142,17 +142,15 @@ def test_registered_memory_is_unregistered(device: Device) -> None:
         assert pointer_attributes(array.ctypes.data).location == MemLocationType.UNREGISTERED, where
 
 
-def test_pinned_memory_is_freed(device: Device, monkeypatch: Any) -> None:
+def test_pinned_memory_is_freed(device: Device, override: Any) -> None:
     allocated, freed = [0], [0]
 
     def counting(function: str, number: list[int]) -> None:
-        in_c = getattr(lib, function)
-
         def call(*arguments: Any) -> int:
             number[0] += 1
             return int(in_c(*arguments))
 
-        monkeypatch.setattr(lib, function, call)
+        in_c = override(function, call)
 
     counting("aclrtMallocHost", allocated)
     counting("aclrtFreeHost", freed)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every spelling of a hot call is one call: C parses it as Python does, and answers odd arguments alike."""
+"""Every spelling of a hot call is one call: C parses it as Python does, and answers odd arguments as Python would."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,10 @@ from ascend_rt import (
     MemoryPool,
     PinnedBuffer,
     Stream,
-    _aclrt,
     copy_async,
     fill_async,
     sim,
 )
-from ascend_rt._driver import open_short_paths
 from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 
@@ -150,6 +150,11 @@ def read_only(pinned: Any) -> Any:
     return pinned
 
 
+def shown(value: object) -> str:
+    """Return an argument as the names of calls have it, whatever the release of numpy."""
+    return re.sub(r"np\.\w+\(([^()]*)\)", r"\1", repr(value))
+
+
 ODD: dict[str, Any] = {
     "record str": lambda it: it.event.record("x"),
     "record int": lambda it: it.event.record(5),
@@ -177,11 +182,11 @@ ODD: dict[str, Any] = {
     "wait for closed stream": lambda it: it.stream.wait(closed(Stream())),
     "wait, three": lambda it: it.stream.wait(it.event, 1, 2),
     **{
-        f"wait {limit!r}": lambda it, limit=limit: it.stream.wait(it.event, limit)
+        f"wait {shown(limit)}": lambda it, limit=limit: it.stream.wait(it.event, limit)
         for limit in (0, -1, math.nan, math.inf, "a", True, 1e-12, 1 << 40, 1e40, np.float32(0.5), Decimal(1), [1])
     },
     **{
-        f"synchronize {limit!r}": lambda it, limit=limit: it.stream.synchronize(timeout=limit)
+        f"synchronize {shown(limit)}": lambda it, limit=limit: it.stream.synchronize(timeout=limit)
         for limit in (0, -1, -0.0, math.nan, math.inf, "a", True, 1e-12, 1 << 80, 1e40, np.float64(0.5), Decimal(1), ())
     },
     "synchronize event for ever": lambda it: it.event.synchronize(math.inf),
@@ -196,7 +201,7 @@ ODD: dict[str, Any] = {
     "close event with": lambda it: Event().close(1),
     "close event twice": lambda it: closed(Event()).close(),
     **{
-        f"buffer {size!r}": lambda it, size=size: Buffer(size).close()
+        f"buffer {shown(size)}": lambda it, size=size: Buffer(size).close()
         for size in (0, -1, 2**70, 2**50, True, np.int64(64), 1.5, "a", None)
     },
     "buffer unknown": lambda it: Buffer(size=8),
@@ -218,7 +223,7 @@ ODD: dict[str, Any] = {
     "copy snapshot": lambda it: copy_async(it.buffer, it.pinned, it.stream, snapshot=True),
     "copy without a context": lambda it: in_thread(lambda: copy_async(it.buffer, it.pinned)),
     **{
-        f"fill {value!r}": lambda it, value=value: fill_async(it.buffer, value, it.stream)
+        f"fill {shown(value)}": lambda it, value=value: fill_async(it.buffer, value, it.stream)
         for value in (256, -1, True, 1.0, "1", None, np.uint8(3), 1 << 80)
     },
     "fill pinned": lambda it: fill_async(it.pinned, 1, it.stream),
@@ -226,7 +231,7 @@ ODD: dict[str, Any] = {
     "fill words": lambda it: fill_async(it.buffer, 1 << 20, it.stream, itemsize=4),
     "fill of size 3": lambda it: fill_async(it.buffer, 1, it.stream, itemsize=3),
     **{
-        f"slice {part!r}": lambda it, part=part: repr(it.buffer[part])
+        f"slice {shown(part)}": lambda it, part=part: repr(it.buffer[part])
         for part in (
             slice(None),
             slice(-8, None),
@@ -249,7 +254,7 @@ ODD: dict[str, Any] = {
     "launch on str": lambda it: it.graph.launch("s"),
     "launch, two": lambda it: it.graph.launch(it.stream, it.stream),
     **{
-        f"allocate {size!r}": lambda it, size=size: it.pool.allocate(size, it.stream).close()
+        f"allocate {shown(size)}": lambda it, size=size: it.pool.allocate(size, it.stream).close()
         for size in (0, -1, 1 << 80, True, np.int32(64), 2.5, "a", 1 << 50)
     },
     "allocate on str": lambda it: it.pool.allocate(8, "s"),
@@ -268,18 +273,17 @@ def outcome(use: Use, it: Things) -> tuple[str, str]:
         kind, text = "result", repr(use(it))
     except Exception as error:
         kind, text = type(error).__name__, str(error)
-    return kind, re.sub(r"0x[0-9a-f]+|stream \d+|<ascend_rt\.(Event|Stream) [^>]*>", "…", text)
+    return kind, re.sub(r"0x[0-9a-f]+|\d{9,}|stream \d+|<ascend_rt\.(Event|Stream) [^>]*>", "…", text)
 
 
-@pytest.mark.parametrize("use", ODD.values(), ids=ODD)
-def test_c_and_python_answer_odd_arguments_alike(use: Use, it: Things) -> None:
-    in_c = outcome(use, it)
-    _aclrt.lib.ascend_rt_set_direct(False)
-    try:
-        in_python = outcome(use, it)
-    finally:
-        open_short_paths()
-    assert in_c == in_python
+# What complete methods in Python answered, before C had the only body.
+ANSWERS = json.loads((Path(__file__).parents[1] / "data" / "odd_calls.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.simulator("internals")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_arguments_are_answered_as_by_python(name: str, it: Things) -> None:
+    assert list(outcome(ODD[name], it)) == ANSWERS[name]
 
 
 class Index:
