@@ -307,17 +307,6 @@ PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
     return object;
 }
 
-static PyObject *buffer_get_view(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    handle *const self = (handle *)object;
-    const uint64_t offset = count == 2 ? PyLong_AsUnsignedLongLong(args[0]) : 0;
-    const uint64_t nbytes = count == 2 ? PyLong_AsUnsignedLongLong(args[1]) : 0;
-    if (count != 2 || PyErr_Occurred() != NULL) {
-        PyErr_SetString(PyExc_TypeError, "_view() takes an offset and a size");
-        return NULL;
-    }
-    return has_pointer(self) ? buffer_view((buffer *)self, offset, nbytes) : handle_refuse(object);
-}
-
 /* Makes an object that has a handle a closed one, or one that is about to be; whether it had one, and nothing was
  * faster. What it had stays in it as long as it may be open again. */
 static bool shut(handle *self, enum state other, enum state to) {
@@ -534,11 +523,6 @@ PyGetSetDef handle_properties[] = {
 };
 
 #define FAST(name) (PyCFunction)(void (*)(void)) name, METH_FASTCALL
-
-PyMethodDef buffer_methods[] = {
-    {"_view", FAST(buffer_get_view), "Return a view of a part, which is closed with this."},
-    {0},
-};
 
 PyMethodDef handle_methods[] = {
     {"_expect_none", handle_expect_none, METH_NOARGS, "Raise WrongState if the object has a handle."},

@@ -6,7 +6,7 @@
 
 extern PyTypeObject *era_type;
 
-extern PyMethodDef era_methods[], handle_methods[], buffer_methods[];
+extern PyMethodDef era_methods[], handle_methods[];
 extern PyGetSetDef handle_properties[];
 
 /* A property: whether anything lives in an era. */

@@ -508,7 +508,6 @@ static PyType_Slot graph_slots[] = {
 
 static PyType_Slot buffer_slots[] = {
     COLLECTED_SLOTS(buffer),
-    SLOT(tp_methods, buffer_methods),
     SLOT(tp_members, buffer_members),
     SLOT(tp_doc, "What the short paths of a buffer need."),
     {0},

@@ -63,7 +63,6 @@ class GraphHandle(Handle):
 class BufferHandle(Handle):
     _nbytes: int
     _parent: Any
-    def _view(self, offset: int, nbytes: int, /) -> Any: ...
 
 class PoolHandle(Handle): ...
 

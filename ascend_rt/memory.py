@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, overload
 
-from ascend_rt import _lifecycle
 from ascend_rt._driver import address, call, check, check_address, ffi, lib
 from ascend_rt._handles import BufferHandle
 from ascend_rt._in_c import in_c
-from ascend_rt._in_flight import allocated, check_allocation
+from ascend_rt._in_flight import check_allocation
 from ascend_rt._lifecycle import HOST, Home, home_of
 from ascend_rt._resource import Resource
-from ascend_rt.context import home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,17 +141,13 @@ class Buffer(Resource, BufferHandle):
     _parent: object  # what must live as long as the memory is used
     __eq__, __hash__ = object.__eq__, object.__hash__  # several views may begin at one address
 
-    def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
-        _lifecycle.initialize()
-        out, nbytes = ffi.new("void **"), check_size(nbytes)
-        allocated("aclrtMalloc", partial(self._create, home(), out, lib.aclrtMalloc), out, nbytes, index(policy))
-        self._describe(nbytes, None)
+    def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None: ...
 
-    def _allocate_again(self, code: int, nbytes: int, where: Home) -> None:
+    def _allocate_again(self, code: int, nbytes: int, policy: int, where: Home) -> None:
         """Allocate the memory after an attempt that has failed with a code."""
         check_allocation(code, "aclrtMalloc")
         out = ffi.new("void **")
-        self._make(where, out, "aclrtMalloc", out, nbytes, _HUGE_FIRST)
+        self._make(where, out, "aclrtMalloc", out, nbytes, policy)
         self._describe(nbytes, None)
 
     def _describe(self, nbytes: int, parent: object) -> None:
@@ -357,14 +351,11 @@ class Buffer(Resource, BufferHandle):
     def __len__(self) -> int:
         return self._nbytes
 
-    def __getitem__(self, part: slice) -> Buffer:
-        if not isinstance(part, slice):
-            raise TypeError("device memory cannot be read from the host; take a slice and copy it")
-        start, stop, step = part.indices(self._nbytes)
-        if step != 1 or stop <= start:
-            raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
-        view: Buffer = self._view(start, stop - start)
-        return view
+    def __getitem__(self, part: slice) -> Buffer: ...
+
+    def _close(self) -> None:
+        """Close memory of a derived class, which has a way of its own to free it."""
+        super().close()
 
     @property
     def base(self) -> Buffer | None:
@@ -478,6 +469,13 @@ def allocated_on_host(free: Callable[[Any], None], allocate: Callable[..., None]
 
 def _keep(cell: Any, pointer: Any) -> None:
     """Do nothing: a destructor that keeps a cell alive as long as the pointer."""
+
+
+def refuse_part(part: Any) -> NoReturn:
+    """Raise what is wrong with a part of a buffer."""
+    if not isinstance(part, slice):
+        raise TypeError("device memory cannot be read from the host; take a slice and copy it")
+    raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
 
 
 def check_size(nbytes: int) -> int:
