@@ -110,7 +110,7 @@ static bool is_home(PyObject *object) {
 /* From pointer to view and back by C alone: in Python another thread might close the object meanwhile, and both would
  * have the handle; and the exception of a signal handler might come. */
 
-static PyObject *view_of(void *pointer) {
+PyObject *view_of(void *pointer) {
     PyObject *number = PyLong_FromVoidPtr(pointer);
     PyObject *view = number != NULL ? PyObject_CallFunctionObjArgs(cast, pointer_type, number, NULL) : NULL;
     Py_XDECREF(number);

@@ -126,6 +126,9 @@ static inline void set(PyObject **variable, PyObject *value) {
     Py_XDECREF(before);
 }
 
+/* A pointer as cffi has it. */
+PyObject *view_of(void *pointer);
+
 /* Finds the pointer of an open object; without an exception. */
 bool handle_find_pointer(handle *self);
 

@@ -34,6 +34,7 @@ function functions[FUNCTIONS] = {
     [EXECUTE] = {"aclmdlRIExecuteAsync", NULL},
     [COPY] = {"aclrtMemcpyAsync", NULL},
     [FILL] = {"aclrtMemsetAsync", NULL},
+    [FILL_WORDS] = {"aclrtMemsetD32Async", NULL},
     [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
@@ -54,15 +55,20 @@ PyObject *fail(int code, const char *function) {
     return NULL;
 }
 
-PyObject *call_rare(const char *module, const char *name, PyObject *argument) {
-    PyObject *function = attribute_of(module, name);
-    PyObject *result = function != NULL ? PyObject_CallFunctionObjArgs(function, argument, NULL) : NULL;
+PyObject *call_rare(const char *module, const char *name, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    PyObject *const args = Py_VaBuildValue(format, values);
+    va_end(values);
+    PyObject *const function = args != NULL ? attribute_of(module, name) : NULL;
+    PyObject *const result = function != NULL ? PyObject_CallObject(function, args) : NULL;
     Py_XDECREF(function);
+    Py_XDECREF(args);
     return result;
 }
 
 bool initialize(void) {
-    PyObject *done = LOAD(is_initialized) ? Py_NewRef(Py_None) : call_rare("ascend_rt._lifecycle", "initialize", NULL);
+    PyObject *done = LOAD(is_initialized) ? Py_NewRef(Py_None) : call_rare("ascend_rt._lifecycle", "initialize", "()");
     Py_XDECREF(done);
     return done != NULL;
 }
@@ -75,7 +81,7 @@ static PyObject *note_initialized(PyObject *module, PyObject *unused) {
 }
 
 PyObject *stream_of_argument(PyObject *given) {
-    return call_rare("ascend_rt._stream_argument", "given_or_current", given);
+    return call_rare("ascend_rt._stream_argument", "given_or_current", "(O)", given);
 }
 
 /* What several paths do. */
@@ -125,7 +131,7 @@ bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit) 
         return true;
     }
     const char *const convert = units_per_second == SECONDS ? "whole_seconds" : "milliseconds";
-    PyObject *number = call_rare("ascend_rt._timeout", convert, timeout);
+    PyObject *number = call_rare("ascend_rt._timeout", convert, "(O)", timeout);
     *limit = number != NULL ? (int32_t)PyLong_AsLong(number) : 0;
     Py_XDECREF(number);
     return PyErr_Occurred() == NULL;
@@ -280,6 +286,39 @@ bool discard(handle *self) {
         Py_XDECREF(was_open);
     }
     return true;
+}
+
+/* Ends a call that was made, and keeps what the task uses; the second may be NULL. An exception in place of a code does
+ * not say that nothing was submitted. */
+PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second) {
+    const bool may_be_pending = made.code == ACL_SUCCESS || made.code >= ASCEND_RT_RAISED;
+    const bool is_kept =
+        may_be_pending && keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second);
+    if (made.code != ACL_SUCCESS) {
+        return fail(made.code, functions[place].name);
+    }
+    return is_kept ? Py_NewRef(Py_None) : NULL;
+}
+
+PyObject *submit_to_graph(PyObject *stream_, int place, PyObject *first, PyObject *second, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    PyObject *const args = Py_VaBuildValue(format, values);
+    va_end(values);
+    PyObject *const name = args != NULL ? Py_BuildValue("(s)", functions[place].name) : NULL;
+    PyObject *const all = name != NULL ? PySequence_Concat(name, args) : NULL;
+    PyObject *const uses = all != NULL ? PyTuple_Pack(second != NULL ? 2 : 1, first, second) : NULL;
+    PyObject *const keywords = uses != NULL ? Py_BuildValue("{sO}", "uses", uses) : NULL;
+    PyObject *const submit =
+        keywords != NULL ? PyObject_GetAttrString((PyObject *)((stream *)stream_)->in_flight, "submit") : NULL;
+    PyObject *const result = submit != NULL ? PyObject_Call(submit, all, keywords) : NULL;
+    Py_XDECREF(submit);
+    Py_XDECREF(keywords);
+    Py_XDECREF(uses);
+    Py_XDECREF(all);
+    Py_XDECREF(name);
+    Py_XDECREF(args);
+    return result;
 }
 
 /* Putting paths in the place of methods. */

@@ -30,6 +30,7 @@ enum {
     EXECUTE,
     COPY,
     FILL,
+    FILL_WORDS,
     LAUNCH,
     MALLOC,
     FREE,
@@ -158,8 +159,8 @@ static inline bool is_usable(void *object) { return has_pointer(object) || handl
 /* Returns true if the runtime is initialised, which is done first if necessary; otherwise with an exception. */
 bool initialize(void);
 
-/* Calls a function of the package that is rarely needed; the argument may be NULL. */
-PyObject *call_rare(const char *module, const char *name, PyObject *argument);
+/* Calls a function of the package that is rarely needed; the format is that of Py_BuildValue() for a tuple. */
+PyObject *call_rare(const char *module, const char *name, const char *format, ...);
 
 /* Adds the functions by which Python makes current streams known. */
 bool current_streams_add(PyObject *module);
@@ -189,7 +190,7 @@ bool kernels_add(PyObject *module);
 
 typedef struct submission {
     aclError code;
-    bool is_captured; /* the stream, and nothing was called: Python makes the task one of the graph */
+    bool is_captured; /* the stream, and nothing was called: submit_to_graph() does */
     bool begins_capture;
 } submission;
 
@@ -205,6 +206,12 @@ typedef struct submission {
         }                                                                         \
         Py_END_ALLOW_THREADS;                                                     \
     } while (0)
+
+/* Ends a call that was made, and keeps what the task uses; the second may be NULL. */
+PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second);
+/* Makes the call by a method in Python, which makes the task one of the graph that the stream is being captured into.
+ * The format is that of Py_BuildValue() for the tuple of the arguments. */
+PyObject *submit_to_graph(PyObject *stream_, int place, PyObject *first, PyObject *second, const char *format, ...);
 
 /* Whether nothing has to be asked about failures of a work, which is a field of an object. If the library tells of no
  * failure, only a synchronization of the stream finds out: who has made one need not ask. */

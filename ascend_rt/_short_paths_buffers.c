@@ -15,7 +15,7 @@ static bool find_size(PyObject *given, size_t *nbytes) {
         return true;
     }
     PyErr_Clear();
-    PyObject *checked = call_rare("ascend_rt.memory", "check_size", given);
+    PyObject *checked = call_rare("ascend_rt.memory", "check_size", "(O)", given);
     *nbytes = checked != NULL ? PyLong_AsSize_t(checked) : 0;
     if (checked != NULL && PyErr_Occurred() != NULL) {
         PyErr_SetString(PyExc_OverflowError, "aclrtMalloc: argument 'size': int too big to convert");
@@ -80,7 +80,7 @@ typedef struct part {
 } part;
 
 static bool refuse_part(PyObject *slice) {
-    PyObject *result = call_rare("ascend_rt.memory", "refuse_part", slice);
+    PyObject *result = call_rare("ascend_rt.memory", "refuse_part", "(O)", slice);
     Py_XDECREF(result);
     return false;
 }

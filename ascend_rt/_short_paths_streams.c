@@ -193,33 +193,66 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     return and_release(ended, true, PyObject_CallMethod(self, "_end_wait", "ii", code, limit));
 }
 
+/* The arguments of a call by name, or NULL: also with an exception. */
+static PyObject *keywords_of(arguments values, PyObject *names) {
+    PyObject *keywords = names != NULL ? PyDict_New() : NULL;
+    for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_Size(names); ++i) {
+        if (PyDict_SetItem(keywords, PyTuple_GetItem(names, i), values[i]) != 0) {
+            Py_CLEAR(keywords);
+        }
+    }
+    return keywords;
+}
+
+static PyObject *new_call(void *on, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *passed = tuple_of(args + 1, count - 1), *keywords = keywords_of(args + count, names);
+    if (PyErr_Occurred() != NULL) {
+        Py_XDECREF(keywords);
+        Py_XDECREF(passed);
+        return NULL;
+    }
+    PyObject *call = host_function_call((uintptr_t)on, args[0], passed, keywords);
+    if (call != NULL && !host_function_keep(call)) {
+        Py_CLEAR(call);
+    }
+    return call;
+}
+
+/* Ends a launch; what a failure was, or what a capture is, needs the call no longer. */
+static PyObject *launched(submission made, in_flight *of, PyObject *call) {
+    PyObject *result = Py_NewRef(Py_None);
+    if (made.code != ACL_SUCCESS) {
+        host_function_forget(call);
+        set(&result, fail(made.code, functions[LAUNCH].name));
+        return result;
+    }
+    if (made.begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
+        set(&result, PyObject_CallMethod((PyObject *)of, "keep", "O", call));
+    }
+    host_function_launched(call);
+    return result;
+}
+
 static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !has_pointer((handle *)self)) {
-        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    if (count < 1) {
+        return refuse_call(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    }
+    if (!is_usable(self)) {
+        return NULL;
+    }
+    if (!PyCallable_Check(args[0])) {
+        return refuse_type("a stream calls a function, not %U", args[0]);
     }
     void *const on = ((handle *)self)->pointer;
-    PyObject *passed = tuple_of(args + 1, count - 1);
-    PyObject *call = passed != NULL ? host_function_call((uintptr_t)on, args[0], passed, NULL) : NULL;
-    if (call == NULL || !host_function_keep(call)) {
-        Py_XDECREF(call);
+    PyObject *call = new_call(on, args, count, names);
+    if (call == NULL) {
         return NULL;
     }
     submission made;
     SUBMIT(made, on, true, FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call));
-    if (made.is_captured) {
-        host_function_forget(call);
-        Py_DECREF(call);
-        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
-    }
-    PyObject *result = made.code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(made.code, "aclrtLaunchHostFunc");
-    if (made.code != ACL_SUCCESS) {
-        host_function_forget(call);
-    } else {
-        if (made.begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
-            set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
-        }
-        host_function_launched(call);
-    }
+    PyObject *const result = made.is_captured
+                                 ? call_rare("ascend_rt.callback", "launch_in_capture", "(NO)", view_of(on), call)
+                                 : launched(made, ((stream *)self)->in_flight, call);
     Py_DECREF(call);
     return result;
 }

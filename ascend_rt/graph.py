@@ -14,7 +14,6 @@ from ascend_rt._handles import GraphHandle
 from ascend_rt._in_c import in_c
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
-from ascend_rt._stream_argument import given_or_current
 from ascend_rt.context import Context, current_handle, home
 from ascend_rt.errors import AclError, CaptureError
 
@@ -149,9 +148,6 @@ class Graph(Resource, GraphHandle):
         -----
         ``aclmdlRIExecuteAsync``; enqueues only.
         """
-        stream = given_or_current(stream)
-        # The list itself: another thread may close the graph meanwhile, which gives it up.
-        stream._in_flight.submit("aclmdlRIExecuteAsync", self._handle, stream._handle, uses=(self._kept,))
 
     # --- what is in it -----------------------------------------------------------------------------------------------
 

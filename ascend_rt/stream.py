@@ -385,7 +385,6 @@ class Stream(Resource, StreamHandle):
         >>> done
         [1]
         """
-        callback.launch(self._handle, function, arguments, keywords)
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""

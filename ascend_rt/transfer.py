@@ -11,7 +11,7 @@ from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ascend_rt._driver import call, check, ffi, lib
+from ascend_rt._driver import address, call, check, ffi, lib
 from ascend_rt._in_c import in_c
 from ascend_rt._stream_argument import given_or_current
 from ascend_rt.errors import AclError, ClosedError, NotSupported
@@ -52,8 +52,7 @@ _KINDS = {
 }
 
 _DESCRIPTOR_ALIGNMENT = 64  # bytes; checked by the runtime
-# Item size -> at once, in the order of a stream.
-_FILLS = {1: ("aclrtMemset", "aclrtMemsetAsync"), 4: ("aclrtMemsetD32", "aclrtMemsetD32Async")}
+_FILLS = {1: "aclrtMemset", 4: "aclrtMemsetD32"}  # by the size of an item
 
 
 def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
@@ -142,16 +141,19 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     >>> buffer.to_numpy().tobytes()
     b'hello'
     """
-    to, capacity, to_device = _span(dst, True)
-    source, nbytes, from_device = _span(src, False)
-    kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
-    stream = given_or_current(stream)
-    is_accepted = from_device != to_device and nbytes <= capacity and not snapshot
-    if is_accepted and not getattr(src if to_device else dst, "_is_pinned", False):
-        _wait_if_pageable(stream, source if to_device else to)
-    uses = (dst,) if snapshot else (to, source, dst, src)
-    arguments = to, capacity, source, nbytes, kind, stream._handle
-    stream._in_flight.submit("aclrtMemcpyAsync", *arguments, uses=uses)
+
+
+def host_span(operand: HostMemory, is_written: bool) -> tuple[int, int, Any]:
+    """Return where memory of the host is, its size, and what keeps it there."""
+    view, nbytes, _ = _span(operand, is_written)
+    return address(view), nbytes, view
+
+
+def wait_for_span(stream: Stream, kept: tuple[Any, HostMemory]) -> None:
+    """Wait for a stream before a copy from or to memory that :func:`host_span` has found, if some of it is pageable."""
+    view, operand = kept
+    if not getattr(operand, "_is_pinned", False):
+        _wait_if_pageable(stream, view)
 
 
 def _wait_if_pageable(stream: Stream, *memory: Any) -> None:
@@ -518,7 +520,7 @@ def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
     [258, 4294967295]
     """
     arguments = _filling(dst, value, itemsize)
-    call(_FILLS[itemsize][0], *arguments)
+    call(_FILLS[itemsize], *arguments)
 
 
 @in_c
@@ -550,12 +552,9 @@ def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsiz
     >>> buffer.to_numpy().tolist()
     [7, 7, 7, 7]
     """
-    arguments = _filling(dst, value, itemsize)
-    stream = given_or_current(stream)
-    stream._in_flight.submit(_FILLS[itemsize][1], *arguments, stream._handle, uses=(dst,))
 
 
-def _filling(dst: Buffer, value: int, itemsize: int) -> tuple[Any, int, int, int]:
+def _filling(dst: Buffer, value: int, itemsize: int = 1) -> tuple[Any, int, int, int]:
     """Return the arguments of a fill, without the stream."""
     pointer = on_device(dst)
     if itemsize not in _FILLS:
