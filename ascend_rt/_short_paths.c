@@ -154,6 +154,22 @@ PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py
     return result;
 }
 
+bool find_size(PyObject *given, const char *check_function, const char *too_big, size_t *nbytes) {
+    int overflow = 0;
+    const long long plain = PyLong_CheckExact(given) ? PyLong_AsLongLongAndOverflow(given, &overflow) : 0;
+    *nbytes = (size_t)plain;
+    if (plain > 0) {
+        return true;
+    }
+    PyObject *checked = call_rare("ascend_rt.memory", check_function, "(O)", given);
+    *nbytes = checked != NULL ? PyLong_AsSize_t(checked) : 0;
+    if (checked != NULL && PyErr_Occurred() != NULL) {
+        PyErr_SetString(PyExc_OverflowError, too_big);
+    }
+    Py_XDECREF(checked);
+    return PyErr_Occurred() == NULL;
+}
+
 PyObject *refuse_call(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *result = call_python(path, self, args, count, names);
     if (result != NULL) {

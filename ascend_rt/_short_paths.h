@@ -143,6 +143,10 @@ static inline bool find_limit(PyObject *timeout, int units_per_second, int32_t *
     return is_none(timeout) || find_finite_limit(timeout, units_per_second, limit);
 }
 
+/* Finds a size, which a function of ascend_rt.memory checks unless it is a plain integer, and positive; otherwise with
+ * an exception, which has that text if C cannot take the size. */
+bool find_size(PyObject *given, const char *check_function, const char *too_big, size_t *nbytes);
+
 /* A new reference to the current stream. */
 PyObject *current_stream(void);
 /* A new reference to what stands for a stream in an argument that is none; or with an exception. */

@@ -8,22 +8,6 @@ enum { INIT, CLOSE, PART, PATHS };
 
 static short_path paths[PATHS];
 
-/* Finds a size that C can take; otherwise with an exception. */
-static bool find_size(PyObject *given, size_t *nbytes) {
-    *nbytes = PyLong_CheckExact(given) ? PyLong_AsSize_t(given) : SIZE_MAX;
-    if (*nbytes != SIZE_MAX) {
-        return true;
-    }
-    PyErr_Clear();
-    PyObject *checked = call_rare("ascend_rt.memory", "check_size", "(O)", given);
-    *nbytes = checked != NULL ? PyLong_AsSize_t(checked) : 0;
-    if (checked != NULL && PyErr_Occurred() != NULL) {
-        PyErr_SetString(PyExc_OverflowError, "aclrtMalloc: argument 'size': int too big to convert");
-    }
-    Py_XDECREF(checked);
-    return PyErr_Occurred() == NULL;
-}
-
 static bool find_policy(PyObject *given, int *policy) {
     PyObject *number = given != NULL ? PyNumber_Index(given) : PyLong_FromLong(ACL_MEM_MALLOC_HUGE_FIRST);
     *policy = number != NULL ? (int)PyLong_AsLong(number) : 0;
@@ -58,8 +42,9 @@ static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count,
     if (!parse(&paths[INIT].of, given, args, count, names)) {
         return refuse_call(&paths[INIT], object, args, count, names);
     }
-    if (!initialize() || !find_size(given[NBYTES], &nbytes) || !find_policy(given[POLICY], &policy) ||
-        !handle_can_be_made(object)) {
+    if (!initialize() ||
+        !find_size(given[NBYTES], "check_size", "aclrtMalloc: argument 'size': int too big to convert", &nbytes) ||
+        !find_policy(given[POLICY], &policy) || !handle_can_be_made(object)) {
         return NULL;
     }
     PyObject *const home = home_of_new(IN_CONTEXT); /* first: what is allocated has an owner at once */
