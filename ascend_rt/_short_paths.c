@@ -137,7 +137,7 @@ bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit) 
     return PyErr_Occurred() == NULL;
 }
 
-PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+PyObject *call_declared(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0, first = self != NULL;
     PyObject *tuple = PyTuple_New(first + count);
     PyObject *dictionary = tuple != NULL && named > 0 ? PyDict_New() : NULL;
@@ -148,7 +148,7 @@ PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py
     for (Py_ssize_t i = 0; i < named && is_complete; ++i) {
         is_complete = PyDict_SetItem(dictionary, PyTuple_GetItem(names, i), args[count + i]) == 0;
     }
-    PyObject *result = is_complete ? PyObject_Call(path->in_python, tuple, dictionary) : NULL;
+    PyObject *result = is_complete ? PyObject_Call(path->declared, tuple, dictionary) : NULL;
     Py_XDECREF(dictionary);
     Py_XDECREF(tuple);
     return result;
@@ -171,7 +171,7 @@ bool find_size(PyObject *given, const char *check_function, const char *too_big,
 }
 
 PyObject *refuse_call(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    PyObject *result = call_python(path, self, args, count, names);
+    PyObject *result = call_declared(path, self, args, count, names);
     if (result != NULL) {
         Py_CLEAR(result);
         PyErr_Format(PyExc_SystemError, "the declaration of %s() allows these arguments", path->name);
@@ -237,7 +237,8 @@ static aclError try_to_destroy(handle *self, int place) {
     if (place == DESTROY) {
         await_answer((event *)self);
     }
-    PyObject *const number = is_shared_event((PyObject *)self) ? PyLong_FromVoidPtr(pointer) : NULL;
+    const bool is_given = place == DESTROY && LOAD(((event *)self)->is_shared);
+    PyObject *const number = is_given ? PyLong_FromVoidPtr(pointer) : NULL;
     PyObject *const its_home = number != NULL ? pop_item(given_events, number) : NULL; /* before a new event has it */
     Py_BEGIN_ALLOW_THREADS;
     shared->await_left(pointer);
@@ -287,7 +288,7 @@ void warn_of_discarded(handle *self, aclError code, const char *function) {
 
 /* The function that destroys objects of a type whatever state they are in; or FUNCTIONS. */
 static int destroying(PyObject *object) {
-    return is_event(object) ? DESTROY : Py_TYPE(object) == plain_buffer ? FREE : FUNCTIONS;
+    return Py_TYPE(object) == plain_buffer ? FREE : is_event(object) ? DESTROY : FUNCTIONS;
 }
 
 bool discard(handle *self) {
@@ -363,7 +364,7 @@ static bool set_signature(signature *of, PyObject *definition) {
 
 /* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives for ever. */
 static char *documentation(const short_path *path, PyObject *parameters) {
-    PyObject *text = PyObject_GetAttrString(path->in_python, "__doc__");
+    PyObject *text = PyObject_GetAttrString(path->declared, "__doc__");
     PyObject *whole = NULL;
     if (text != NULL) {
         const char *format = text != Py_None ? "%s%S\n--\n\n%S" : "%s%S\n--\n\n";
@@ -399,9 +400,9 @@ static PyObject *in_its_place(const short_path *path, PyObject *parameters, PyOb
 }
 
 /* Takes the reference to the method in Python. */
-static PyObject *install(short_path *path, PyObject *in_python, PyObject *home, PyObject *define) {
-    path->in_python = in_python;
-    PyObject *definition = in_python != NULL ? PyObject_CallFunctionObjArgs(define, in_python, NULL) : NULL;
+static PyObject *install(short_path *path, PyObject *declared, PyObject *home, PyObject *define) {
+    path->declared = declared;
+    PyObject *definition = declared != NULL ? PyObject_CallFunctionObjArgs(define, declared, NULL) : NULL;
     PyObject *installed = definition != NULL && set_signature(&path->of, definition)
                               ? in_its_place(path, PyTuple_GetItem(definition, TEXT), home)
                               : NULL;

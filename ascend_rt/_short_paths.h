@@ -62,9 +62,6 @@ static inline bool is_event(PyObject *object) {
     return Py_TYPE(object) == plain_event || PyType_IsSubtype(Py_TYPE(object), event_type);
 }
 
-/* Returns true if others may have the event's handle, of which Python keeps a note. */
-static inline bool is_shared_event(PyObject *object) { return is_event(object) && LOAD(((event *)object)->is_shared); }
-
 static inline bool is_stream(PyObject *object) {
     return Py_TYPE(object) == plain_stream || PyType_IsSubtype(Py_TYPE(object), stream_type);
 }
@@ -89,7 +86,7 @@ typedef struct short_path {
     const char *name;
     PyCFunction call; /* NULL: a property */
     getter get;
-    PyObject *in_python;
+    PyObject *declared;
     signature of;
 } short_path;
 
@@ -174,14 +171,8 @@ PyObject *tuple_of(arguments args, Py_ssize_t count);
 /* Raises the error of a wrong call, which is that of the declaration in Python. */
 PyObject *refuse_call(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 
-/* Of a function, which has no self, too. */
-PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
-
-/* Returns a result, or calls the method in Python if there is none, and no exception. */
-static inline PyObject *result_or_python(PyObject *result, const short_path *path, PyObject *self, arguments args,
-                                         Py_ssize_t count, PyObject *names) {
-    return result != NULL || PyErr_Occurred() != NULL ? result : call_python(path, self, args, count, names);
-}
+/* Calls what a path is in the place of; a function has no self. */
+PyObject *call_declared(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 
 /* Adds the type Place. */
 bool places_add(PyObject *module);

@@ -9,7 +9,11 @@ enum { INIT, CLOSE, PART, PATHS };
 static short_path paths[PATHS];
 
 static bool find_policy(PyObject *given, int *policy) {
-    PyObject *number = given != NULL ? PyNumber_Index(given) : PyLong_FromLong(ACL_MEM_MALLOC_HUGE_FIRST);
+    if (given == NULL) {
+        *policy = ACL_MEM_MALLOC_HUGE_FIRST;
+        return true;
+    }
+    PyObject *number = PyNumber_Index(given);
     *policy = number != NULL ? (int)PyLong_AsLong(number) : 0;
     Py_XDECREF(number);
     return PyErr_Occurred() == NULL;

@@ -15,7 +15,7 @@ static PyObject *in_flight_keep(PyObject *self, arguments args, Py_ssize_t count
     is_captured = shared->captured_graph((void *)(uintptr_t)number) != 0;
     Py_END_ALLOW_THREADS;
     if (is_captured) {
-        return call_python(&paths[KEEP], self, args, count, names);
+        return call_declared(&paths[KEEP], self, args, count, names);
     }
     PyObject *objects = tuple_of(args, count);
     const bool is_kept = objects != NULL && in_flight_add((in_flight *)self, objects);
