@@ -17,7 +17,7 @@
 
 /* Loader. */
 
-aclError ascend_rt_refusal = ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+atomic_int ascend_rt_refusal = ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
 
 /* Threads may be calling the function that was there. */
 static void set_function(void *place, void *function) { __atomic_store_n((void **)place, function, __ATOMIC_RELEASE); }

@@ -18,7 +18,7 @@ typedef struct ascend_rt_slot {
 } ascend_rt_slot;
 
 /* What functions answer that are not there: 207000, as a runtime does that does not support them, until all refuse. */
-extern aclError ascend_rt_refusal;
+extern atomic_int ascend_rt_refusal;
 
 extern ascend_rt_slot ascend_rt_slots[];
 extern const size_t ascend_rt_slot_count;

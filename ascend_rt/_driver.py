@@ -65,6 +65,7 @@ _is_usable = True
 warn_of_simulator = True
 """Whether a program is warned that it gets the simulator without having asked; the command line says so itself."""
 _side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
+_elsewhere: set[str] = set()  # functions of side libraries that were not tried
 
 
 class _Loaded(Lib):
@@ -208,9 +209,11 @@ def supports(name: str) -> bool:
     opened = load()
     if not hasattr(_raw, name) or not name.startswith("acl"):
         return False
-    if opened.backend == "cann" and (side_library := _side_library_of(name)):
-        _open_side_library(side_library)
-    return name not in stand_ins and (opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode())))
+    if opened.backend == "cann" and name in _elsewhere:
+        _open_side_library(_side_library_of(name) or "")
+    if name in stand_ins or name in _elsewhere:
+        return False
+    return opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode()))
 
 
 def providers() -> dict[str, str]:
@@ -383,8 +386,9 @@ def _open(choice: Choice) -> tuple[str, ...]:
         _open_file(path)
     _table.__dict__.update(_raw.__dict__)
     missing = _missing()
-    _table.__dict__.update({name: _in_side_library(name) for name in missing if _side_library_of(name)})
-    _stand_in({name: _not_in_library(name) for name in missing if not _side_library_of(name)})
+    _elsewhere.update(name for name in missing if _side_library_of(name))
+    _table.__dict__.update({name: _in_side_library(name) for name in _elsewhere})
+    _stand_in({name: _not_in_library(name) for name in missing if name not in _elsewhere})
     object.__setattr__(_table, "__class__", _Loaded)
     # A bare name was the dynamic loader's to find; only now is it known where.
     return tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
@@ -458,6 +462,7 @@ def _open_side_library(file_name: str) -> None:
             for name in _declared():
                 if _side_library_of(name) == file_name:
                     _table.__dict__[name] = getattr(_raw, name)
+                    _elsewhere.discard(name)
                     if name in missing:
                         _stand_in({name: _not_in_library(name, fault)})
 

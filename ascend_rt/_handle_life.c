@@ -132,7 +132,7 @@ bool handle_find_pointer(handle *self) {
     Py_XDECREF(number);
     Py_XDECREF(address);
     Py_XDECREF(view);
-    PyErr_Clear(); /* the method in Python will raise it again */
+    PyErr_Clear(); /* the object counts as closed */
     return LOAD(self->is_known);
 }
 

@@ -102,9 +102,6 @@ class InFlight:
     def end_batch(self) -> Batch | None: ...
 
 class Call:
-    def __init__(
-        self, stream: int, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any], /
-    ) -> None: ...
     stream: int
     is_launched: bool
     @property

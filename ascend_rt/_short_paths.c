@@ -18,8 +18,9 @@ static struct place {
 };
 static MUTEX(places_mutex);
 
-static const short_paths *const classes[] = {&event_paths,  &stream_paths, &in_flight_paths,   &graph_paths,
-                                             &buffer_paths, &pool_paths,   &pool_buffer_paths, &kernel_paths};
+static const short_paths *const classes[] = {&event_paths,       &stream_paths, &in_flight_paths,
+                                             &graph_paths,       &buffer_paths, &pool_paths,
+                                             &pool_buffer_paths, &kernel_paths, &pinned_paths};
 
 function functions[FUNCTIONS] = {
     [CREATE] = {"aclrtCreateEventExWithFlag", NULL},
@@ -349,7 +350,7 @@ static bool set_signature(signature *of, PyObject *definition) {
     PyObject *const names = PyTuple_GetItem(definition, NAMES);
     const Py_ssize_t count = PyTuple_Size(names);
     if (count > MOST_PARAMETERS) {
-        PyErr_SetString(PyExc_SystemError, "a short path has too many parameters");
+        PyErr_SetString(PyExc_SystemError, "a method in C has too many parameters");
         return false;
     }
     of->count = (int)count;
@@ -399,7 +400,7 @@ static PyObject *in_its_place(const short_path *path, PyObject *parameters, PyOb
     return path->get != NULL ? PyDescr_NewGetSet(type, property) : PyDescr_NewMethod(type, method);
 }
 
-/* Takes the reference to the method in Python. */
+/* Takes the reference to the declaration. */
 static PyObject *install(short_path *path, PyObject *declared, PyObject *home, PyObject *define) {
     path->declared = declared;
     PyObject *definition = declared != NULL ? PyObject_CallFunctionObjArgs(define, declared, NULL) : NULL;
@@ -495,7 +496,7 @@ static bool find_functions(void) {
 bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
         {"install_short_paths", (PyCFunction)(void (*)(void))install_short_paths, METH_FASTCALL,
-         "Put the short paths in the place of the methods of a class, and return the class, or of a function."},
+         "Put the bodies in C in the place of the methods of a class, and return the class, or of a function."},
         {"note_initialized", note_initialized, METH_NOARGS, "Note that the runtime is initialised."},
         {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},

@@ -101,7 +101,7 @@ typedef struct short_paths {
 } short_paths;
 
 extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths, pool_paths,
-    pool_buffer_paths, kernel_paths, copy_functions;
+    pool_buffer_paths, kernel_paths, pinned_paths, copy_functions;
 
 typedef PyObject *const *arguments;
 

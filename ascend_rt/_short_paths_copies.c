@@ -6,8 +6,9 @@ static PyTypeObject *plain_pinned; /* ascend_rt.PinnedBuffer */
 static PyObject *itemsize_name;    /* "itemsize" */
 
 enum { COPY_ASYNC, FILL_ASYNC, PATHS };
+enum { FINALIZE, PINNED_PATHS };
 
-static short_path paths[PATHS];
+static short_path paths[PATHS], of_pinned[PINNED_PATHS];
 
 /* One side of a copy, or what is filled. */
 typedef struct span {
@@ -50,6 +51,20 @@ static size_t size_of(const array *of) {
         }
     }
     return nbytes != 0 ? nbytes : size_of_element((PyObject *)of);
+}
+
+/* Called by numpy for each slice: it is a part of a pinned buffer, as its base says. */
+static PyObject *finalize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    const PyObject *const base = ((const array *)self)->base, *const plain_array =
+                                                                  PyType_GetSlot(plain_pinned, Py_tp_base);
+    PyObject *source = NULL;
+    if (!parse(&of_pinned[FINALIZE].of, &source, args, count, names)) {
+        return refuse_call(&of_pinned[FINALIZE], self, args, count, names);
+    }
+    if (base != NULL && (const PyObject *)Py_TYPE(base) != plain_array) {
+        Py_RETURN_NONE;
+    }
+    return PyObject_CallMethod(self, "_become_pageable", NULL);
 }
 
 /* A pinned buffer that is closed has no bytes. */
@@ -211,6 +226,12 @@ static short_path paths[PATHS] = {
 };
 
 const short_paths copy_functions = {NULL, paths, PATHS, NULL};
+
+static short_path of_pinned[PINNED_PATHS] = {
+    [FINALIZE] = {.name = "__array_finalize__", .call = METHOD(finalize)},
+};
+
+const short_paths pinned_paths = {&plain_pinned, of_pinned, PINNED_PATHS, NULL};
 
 static PyObject *pinned(PyObject *module, PyObject *class) {
     (void)module;

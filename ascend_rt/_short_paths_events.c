@@ -147,7 +147,7 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names)) {
         return refuse_call(&paths[SYNCHRONIZE], object, args, count, names);
     }
-    if (!is_usable(self) || !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit)) {
+    if (!find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_usable(self)) {
         return NULL;
     }
     void *const pointer = self->handle.pointer;

@@ -36,7 +36,7 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
     if (!is_none(given) && Py_TYPE(given) != plain_event) {
         return record_by_method(given, self) ? Py_NewRef(given) : NULL;
     }
-    if ((given != NULL && given != Py_None && !is_usable(given)) || !is_usable(self)) {
+    if ((!is_none(given) && !is_usable(given)) || !is_usable(self)) {
         return NULL;
     }
     PyObject *recorded = is_none(given) ? new_event() : Py_NewRef(given);
@@ -121,12 +121,12 @@ static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, P
         return refuse_call(&paths[WAIT_FOR], self, args, count, names);
     }
     PyObject *const other = given[OTHER];
+    if (is_event(other)) { /* a limit may run code of the program, which may close objects */
+        const bool is_right = find_limit(given[TIMEOUT], SECONDS, &limit) && is_usable(self) && is_usable(other);
+        return is_right ? wait_for_event((stream *)self, (event *)other, limit != FOR_EVER ? &limit : NULL) : NULL;
+    }
     if (!is_usable(self)) {
         return NULL;
-    }
-    if (is_event(other)) {
-        const bool is_right = is_usable(other) && find_limit(given[TIMEOUT], SECONDS, &limit);
-        return is_right ? wait_for_event((stream *)self, (event *)other, limit != FOR_EVER ? &limit : NULL) : NULL;
     }
     if (Py_TYPE(other) == plain_stream && is_none(given[TIMEOUT]) && !is_open_told()) {
         return is_usable(other) ? wait_for_stream((stream *)self, (stream *)other) : NULL;
@@ -176,7 +176,7 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names)) {
         return refuse_call(&paths[SYNCHRONIZE], self, args, count, names);
     }
-    if (!is_usable(self) || !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit)) {
+    if (!find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_usable(self)) {
         return NULL;
     }
     in_flight *const found = ((stream *)self)->in_flight;

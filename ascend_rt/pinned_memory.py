@@ -14,6 +14,7 @@ import numpy as np
 from ascend_rt import _handles, _lifecycle
 from ascend_rt._arrays import numbers, plain
 from ascend_rt._driver import check, ffi, lib
+from ascend_rt._in_c import in_c
 from ascend_rt._in_flight import allocated
 from ascend_rt.errors import ForkedProcess, RuntimeClosed
 from ascend_rt.memory import allocated_on_host, check_size
@@ -40,6 +41,7 @@ class PageableArray(np.ndarray[Any, np.dtype[Any]]):
     """An ordinary array that was made of a pinned one, such as a copy."""
 
 
+@in_c
 @_handles.pinned
 class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
@@ -216,6 +218,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     def __array_finalize__(self, source: Any) -> None:
         """Make an ordinary array of a copy: only what refers to pinned memory is pinned."""
+
+    def _become_pageable(self) -> None:
+        """Become an ordinary array, unless the array that this is a view of refers to pinned memory."""
         owner: Any = self.base
         while type(owner) is np.ndarray:  # numpy makes some copies as views of arrays that it does not show
             owner = owner.base
