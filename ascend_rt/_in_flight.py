@@ -285,6 +285,11 @@ def _drop_unfinished() -> None:
                 _unfinished.setdefault(in_flight, None)
 
 
+def submit_to_graph(in_flight: InFlight, function: str, arguments: tuple[Any, ...], uses: tuple[object, ...]) -> None:
+    """Call a C function that enqueues a task on a stream that is being captured, for C."""
+    in_flight.submit(function, *arguments, uses=uses)
+
+
 def allocated(function: str, attempt: Callable[..., int], *arguments: Any) -> None:
     """Make an attempt to allocate memory; if there is none, release what completed tasks have used and retry."""
     code = attempt(*arguments)

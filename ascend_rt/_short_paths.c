@@ -306,16 +306,14 @@ bool discard(handle *self) {
     return true;
 }
 
-/* Ends a call that was made, and keeps what the task uses; the second may be NULL. An exception in place of a code does
- * not say that nothing was submitted. */
 PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second) {
-    const bool may_be_pending = made.code == ACL_SUCCESS || made.code >= ASCEND_RT_RAISED;
-    const bool is_kept =
-        may_be_pending && keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second);
-    if (made.code != ACL_SUCCESS) {
-        return fail(made.code, functions[place].name);
+    /* An exception in place of a code does not say that nothing was submitted. */
+    const bool may_be_pending =
+        made.code == ACL_SUCCESS || (made.code >= ASCEND_RT_RAISED && made.code < ASCEND_RT_REFUSED);
+    if (may_be_pending && !keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second)) {
+        return NULL;
     }
-    return is_kept ? Py_NewRef(Py_None) : NULL;
+    return made.code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(made.code, functions[place].name);
 }
 
 PyObject *submit_to_graph(PyObject *stream_, int place, PyObject *first, PyObject *second, const char *format, ...) {
@@ -323,18 +321,12 @@ PyObject *submit_to_graph(PyObject *stream_, int place, PyObject *first, PyObjec
     va_start(values, format);
     PyObject *const args = Py_VaBuildValue(format, values);
     va_end(values);
-    PyObject *const name = args != NULL ? Py_BuildValue("(s)", functions[place].name) : NULL;
-    PyObject *const all = name != NULL ? PySequence_Concat(name, args) : NULL;
-    PyObject *const uses = all != NULL ? PyTuple_Pack(second != NULL ? 2 : 1, first, second) : NULL;
-    PyObject *const keywords = uses != NULL ? Py_BuildValue("{sO}", "uses", uses) : NULL;
-    PyObject *const submit =
-        keywords != NULL ? PyObject_GetAttrString((PyObject *)((stream *)stream_)->in_flight, "submit") : NULL;
-    PyObject *const result = submit != NULL ? PyObject_Call(submit, all, keywords) : NULL;
-    Py_XDECREF(submit);
-    Py_XDECREF(keywords);
+    PyObject *const uses = args != NULL ? PyTuple_Pack(second != NULL ? 2 : 1, first, second) : NULL;
+    PyObject *const result =
+        uses != NULL ? call_rare("ascend_rt._in_flight", "submit_to_graph", "(OsOO)",
+                                 (PyObject *)((stream *)stream_)->in_flight, functions[place].name, args, uses)
+                     : NULL;
     Py_XDECREF(uses);
-    Py_XDECREF(all);
-    Py_XDECREF(name);
     Py_XDECREF(args);
     return result;
 }
