@@ -28,20 +28,25 @@ static bool create(PyObject *object) {
     return handle_own(object, created, home);
 }
 
-static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+/* Another kind than the usual one. */
+static PyObject *init_kind(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     enum { OPTIONS, TIMING, MANUAL_RESET, IPC, PARAMETERS };
     PyObject *given[PARAMETERS] = {NULL};
     if (!parse(&paths[INIT].of, given, args, count, names)) {
         return refuse_call(&paths[INIT], object, args, count, names);
-    }
-    if (count == 0 && names == NULL && LOAD(((handle *)object)->state) == NEW) {
-        return create(object) ? Py_NewRef(Py_None) : NULL;
     }
     for (int i = 0; i < PARAMETERS; ++i) {
         given[i] = given[i] != NULL ? given[i] : i == OPTIONS ? Py_None : Py_False;
     }
     return PyObject_CallMethod(object, "_make_kind", "OOOO", given[OPTIONS], given[TIMING], given[MANUAL_RESET],
                                given[IPC]);
+}
+
+static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    if (count != 0 || names != NULL || LOAD(((handle *)object)->state) != NEW) {
+        return init_kind(object, args, count, names);
+    }
+    return create(object) ? Py_NewRef(Py_None) : NULL;
 }
 
 PyObject *new_event(void) {
