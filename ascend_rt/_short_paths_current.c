@@ -45,13 +45,19 @@ static PyObject *for_this_context(PyObject *object) {
     return object;
 }
 
-PyObject *current_stream(void) {
-    PyObject *found = LOAD(chosen) != NULL ? PyObject_CallNoArgs(chosen) : Py_NewRef(Py_None);
-    if (found == NULL) {
-        return NULL;
+/* NULL, without an exception, if Python has to find it. */
+static PyObject *find_chosen(void) {
+    PyObject *const found = PyObject_CallNoArgs(chosen);
+    if (found == NULL || is_stream(found)) {
+        return found != NULL ? for_this_context(found) : NULL;
     }
-    found = is_stream(found) ? for_this_context(found) : (Py_DECREF(found), find_default());
-    return found != NULL ? found : stream_of_argument(Py_None);
+    Py_DECREF(found);
+    return find_default();
+}
+
+PyObject *current_stream(void) {
+    PyObject *const found = LOAD(chosen) != NULL ? find_chosen() : find_default();
+    return found != NULL || PyErr_Occurred() != NULL ? found : stream_of_argument(Py_None);
 }
 
 static PyObject *note_default_stream(PyObject *module, PyObject *object) {

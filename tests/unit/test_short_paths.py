@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The short paths of hot methods: they do what the methods in Python do, and leave to those what is not theirs."""
+"""The short paths: hot methods that Python declares, and whose bodies are in C."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from types import GetSetDescriptorType, MethodDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -447,3 +448,27 @@ def test_a_failure_in_whose_place_a_signal_handler_raises_is_told_later(
             stream.synchronize()
     with pytest.raises(TaskFailed):
         stream.synchronize()
+
+
+IN_C = (MethodDescriptorType, GetSetDescriptorType)
+DECLARING = ("event", "graph", "kernel", "memory", "memory_pool", "pinned_memory", "stream", "transfer")
+
+
+def declared_in_c(module: ModuleType) -> Iterator[ast.FunctionDef]:
+    """Yield the declarations in a module whose bodies are in C."""
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.FunctionDef) and inspect.isbuiltin(getattr(module, node.name)):
+            yield node
+        if isinstance(node, ast.ClassDef):
+            members = vars(getattr(module, node.name))
+            for each in node.body:
+                if isinstance(each, ast.FunctionDef) and type(members.get(each.name)) in IN_C:
+                    yield each
+
+
+@pytest.mark.parametrize("name", DECLARING)
+def test_what_c_does_has_no_second_body_in_python(name: str) -> None:
+    found = list(declared_in_c(import_module(f"ascend_rt.{name}")))
+    assert found
+    for each in found:
+        assert all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in each.body), each.name

@@ -218,7 +218,7 @@ def test_a_device_that_cannot_be_set(program: str, tmp_path: Path) -> None:
 )
 def test_a_function_that_is_missing_is_named(program: str, function: str, failing: set[str], tmp_path: Path) -> None:
     # As the loader treats a function that the library lacks. Without host functions, callbacks keep streams busy.
-    changes = f"_driver.load(); _driver.lib.__dict__[{function!r}] = _driver._not_in_library({function!r})"
+    changes = f"_driver.load(); _driver._stand_in({{{function!r}: _driver._not_in_library({function!r})}})"
     done = changed(tmp_path, program, changes)
     assert (done.returncode, done.stderr) == (0, "")
     error = {"function": function, "code": 207000}
