@@ -17,7 +17,8 @@ typedef struct ascend_rt_slot {
     bool present;           /* whether it may be called */
 } ascend_rt_slot;
 
-/* What functions answer that are not there: 207000, as a runtime does that does not support them, until all refuse. */
+/* The answer of functions that are not there: 207000, as a runtime does that does not support them, until all refuse.
+ */
 extern atomic_int ascend_rt_refusal;
 
 extern ascend_rt_slot ascend_rt_slots[];

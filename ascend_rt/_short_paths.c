@@ -263,7 +263,9 @@ PyObject *destroy(handle *self, int place) {
     if (code == ACL_SUCCESS) {
         Py_RETURN_NONE;
     }
-    handle_reopen(self);
+    if (!is_raised(code)) { /* otherwise it may be destroyed */
+        handle_reopen(self);
+    }
     return fail(code, functions[place].name);
 }
 
@@ -307,9 +309,7 @@ bool discard(handle *self) {
 }
 
 PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second) {
-    /* An exception in place of a code does not say that nothing was submitted. */
-    const bool may_be_pending =
-        made.code == ACL_SUCCESS || (made.code >= ASCEND_RT_RAISED && made.code < ASCEND_RT_REFUSED);
+    const bool may_be_pending = made.code == ACL_SUCCESS || is_raised(made.code);
     if (may_be_pending && !keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second)) {
         return NULL;
     }

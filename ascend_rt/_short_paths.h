@@ -202,6 +202,10 @@ typedef struct submission {
         Py_END_ALLOW_THREADS;                                                     \
     } while (0)
 
+/* Returns true for the code of an exception, which a function in Python has raised in the place of the C function: the
+ * call may have been made. */
+static inline bool is_raised(aclError code) { return code >= ASCEND_RT_RAISED && code < ASCEND_RT_REFUSED; }
+
 /* Ends a call that was made, and keeps what the task uses; the second may be NULL. */
 PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second);
 /* Makes the call by a method in Python, which makes the task one of the graph that the stream is being captured into.

@@ -30,7 +30,7 @@ static bool allocate(PyObject *object, size_t nbytes, int policy, PyObject *home
         ((buffer *)object)->nbytes = nbytes;
         return handle_own(object, pointer, home);
     }
-    /* Which may be tried again. */
+    /* An allocation that fails may be tried again. */
     PyObject *result =
         PyObject_CallMethod(object, "_allocate_again", "iKiO", code, (unsigned long long)nbytes, policy, home);
     Py_XDECREF(result);

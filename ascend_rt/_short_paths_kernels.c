@@ -130,7 +130,7 @@ static bool pack(const kernel *self, block *to, arguments args, Py_ssize_t count
 
 enum { STREAM, BLOCKS, ARGUMENTS, TIMEOUT = ARGUMENTS, BATCH, READS, WRITES, PARAMETERS };
 
-/* What a launch needs; what must live as long as the call is a reference. */
+/* Parts of a launch; those that must live as long as the call are references. */
 typedef struct prepared {
     uint32_t blocks;
     PyObject *binary, *stream, *used; /* a tuple: the arguments */

@@ -112,7 +112,9 @@ static PyObject *close_in_order(handle *freed, stream *stream_) {
     if (code == ACL_SUCCESS) {
         Py_RETURN_NONE;
     }
-    handle_reopen(freed);
+    if (!is_raised(code)) { /* otherwise it may be free */
+        handle_reopen(freed);
+    }
     return has_other_way(code) ? NULL : fail(code, functions[POOL_FREE].name);
 }
 

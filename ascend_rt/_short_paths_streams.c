@@ -218,11 +218,13 @@ static PyObject *new_call(void *on, arguments args, Py_ssize_t count, PyObject *
     return call;
 }
 
-/* Ends a launch; what a failure was, or what a capture is, needs the call no longer. */
+/* Ends a launch; takes no reference. The runtime has no call of a launch that failed. */
 static PyObject *launched(submission made, in_flight *of, PyObject *call) {
     PyObject *result = Py_NewRef(Py_None);
     if (made.code != ACL_SUCCESS) {
-        host_function_forget(call);
+        if (!is_raised(made.code)) {
+            host_function_forget(call);
+        }
         set(&result, fail(made.code, functions[LAUNCH].name));
         return result;
     }

@@ -354,7 +354,7 @@ class Buffer(Resource, BufferHandle):
     def __getitem__(self, part: slice) -> Buffer: ...
 
     def _close(self) -> None:
-        """Close memory of a derived class, which has a way of its own to free it."""
+        """Close memory of a derived class, which has another way to free it."""
         super().close()
 
     @property

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from support.threads import in_thread
 from ascend_rt import Buffer, Device, Event, Stream, _aclrt, supports
 from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.pyacl import rt
+from ascend_rt.testing import Latch
 
 
 class Refused(Exception):
@@ -78,7 +80,20 @@ def test_an_exception_passes_to_the_caller(lib: Any, stream: Stream) -> None:
     for name, use in uses.items():
         with lib.override(name, refuse), pytest.raises(Refused):
             use()
-    event.close()  # still open
+    assert event.is_closed  # it may be destroyed
+
+
+def test_a_function_that_raises_after_the_launch_leaves_the_call_alive(lib: Any, stream: Stream) -> None:
+    def launch(*arguments: Any) -> int:
+        real(*arguments)
+        raise Refused
+
+    ran: list[int] = []
+    with lib.override("aclrtLaunchHostFunc", launch) as real, Latch(stream), pytest.raises(Refused):
+        stream.launch_host_func(ran.append, 1)
+    gc.collect()
+    stream.synchronize()
+    assert ran == [1]
 
 
 def test_blocks_may_be_nested(lib: Any, device: Device) -> None:

@@ -274,7 +274,7 @@ def outcome(use: Use, it: Things) -> tuple[str, str]:
     return kind, re.sub(r"0x[0-9a-f]+|\d{9,}|stream \d+|<ascend_rt\.(Event|Stream) [^>]*>", "…", text)
 
 
-# What complete methods in Python answered, before C had the only body.
+# Recorded from methods in Python, before C had the only body.
 ANSWERS = json.loads((Path(__file__).parents[1] / "data" / "odd_calls.json").read_text(encoding="utf-8"))
 
 
