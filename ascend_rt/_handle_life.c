@@ -227,21 +227,8 @@ static void set_shut(handle *self, enum state to) {
     leave_era(self);
 }
 
-/* Ends the closing of an object: it is closed, or, with a view, open again. */
-static void finish_closing(handle *self, PyObject *view) {
-    if (view != NULL) {
-        open_with(self, NULL, Py_NewRef(view));
-        return;
-    }
-    BEGIN_LOCKED(self);
-    STORE(self->state, CLOSED);
-    view = exchange(&self->view, NULL);
-    END_LOCKED();
-    Py_XDECREF(view);
-}
-
-/* Views of memory. A view is in a list of its buffer until either is closed or discarded. No Python code may run
- * while a list is used: views in it may be in their deallocation. */
+/* Views of memory. A view is in a list of its buffer until it is discarded or made anew. No Python code may run while
+ * a list is used: views in it may be in their deallocation. */
 
 /* With the mutex. */
 static void enter_views(buffer *view, buffer *of) {
@@ -271,17 +258,54 @@ void handle_leave_views(buffer *view) {
     UNLOCK(eras_mutex);
 }
 
-/* With the mutex. Views of views, however deep, come before the next view. */
+/* With the mutex. The view after one, of all views of a buffer: views of views come first. The parent of what is in a
+ * list is the buffer whose list that is. */
+static buffer *next_view(const buffer *of, buffer *view) {
+    if (view->first_view != NULL) {
+        return view->first_view;
+    }
+    while (view != of && view->next_view == NULL) {
+        view = (buffer *)view->parent;
+    }
+    return view != of ? view->next_view : NULL;
+}
+
+/* With the mutex. */
 static void close_views(buffer *self) {
-    while (self->first_view != NULL) {
-        buffer *const view = self->first_view;
-        leave_views(view);
-        set_shut(&view->handle, CLOSED);
-        for (buffer *inner = view->first_view; inner != NULL; inner = view->first_view) {
-            leave_views(inner);
-            enter_views(inner, self);
+    for (buffer *view = self->first_view; view != NULL; view = next_view(self, view)) {
+        if (has_handle(&view->handle, ENDED)) {
+            set_shut(&view->handle, CLOSED_WITH_BUFFER);
+        } else { /* closed before: it does not open again */
+            STORE(view->handle.state, CLOSED);
         }
     }
+}
+
+/* Opens what was closed with a buffer whose handle could not be given back. */
+static void reopen_views(handle *self) {
+    LOCK(eras_mutex);
+    buffer *const of = self->has_views ? (buffer *)self : NULL;
+    for (buffer *view = of != NULL ? of->first_view : NULL; view != NULL; view = next_view(of, view)) {
+        if (view->handle.state == CLOSED_WITH_BUFFER) {
+            enter_era(&view->handle, era_of(view->handle.home));
+            set_open(&view->handle, era_of(view->handle.home));
+        }
+    }
+    UNLOCK(eras_mutex);
+}
+
+/* Ends the closing of an object: it is closed, or, with a view, open again. */
+static void finish_closing(handle *self, PyObject *view) {
+    if (view != NULL) {
+        open_with(self, NULL, Py_NewRef(view));
+        reopen_views(self);
+        return;
+    }
+    BEGIN_LOCKED(self);
+    STORE(self->state, CLOSED);
+    view = exchange(&self->view, NULL);
+    END_LOCKED();
+    Py_XDECREF(view);
 }
 
 PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
@@ -332,6 +356,8 @@ static bool shut(handle *self, enum state other, enum state to) {
         if (self->has_views) {
             close_views((buffer *)self);
         }
+    } else if (self->state == CLOSED_WITH_BUFFER) { /* and now by the program: it does not open again */
+        STORE(self->state, CLOSED);
     }
     UNLOCK(eras_mutex);
     if (is_first && to == CLOSED) {
@@ -344,7 +370,10 @@ static bool shut(handle *self, enum state other, enum state to) {
 
 bool handle_shut(handle *self) { return shut(self, OPEN, CLOSED); }
 
-void handle_reopen(handle *self) { open_with(self, self->pointer, NULL); }
+void handle_reopen(handle *self) {
+    open_with(self, self->pointer, NULL);
+    reopen_views(self);
+}
 
 static PyObject *handle_forget(PyObject *object, PyObject *unused) {
     (void)unused;
@@ -463,7 +492,10 @@ static PyObject *handle_borrow(PyObject *object, PyObject *const *args, Py_ssize
 
 bool handle_can_be_made(PyObject *object) {
     const enum state state = LOAD(((handle *)object)->state);
-    if (state == NEW || state == CLOSED) {
+    if (state >= CLOSED && PyObject_TypeCheck(object, buffer_type)) {
+        handle_leave_views((buffer *)object); /* no view any more */
+    }
+    if (state == NEW || state >= CLOSED) {
         return true;
     }
     PyErr_Format(wrong_state, "%R exists already; create another object", object);

@@ -7,8 +7,9 @@
 #include "_free_threading.h"
 
 /* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. CLOSING: a
- * thread gives the handle back, and for all others the object is closed. */
-enum state { NEW, OPEN, ENDED, CLOSING, CLOSED };
+ * thread gives the handle back, and for all others the object is closed. CLOSED_WITH_BUFFER: a view of a buffer that
+ * was closed; if that fails, both are open again. */
+enum state { NEW, OPEN, ENDED, CLOSING, CLOSED, CLOSED_WITH_BUFFER };
 
 typedef struct handle {
     PyObject ob_base;
@@ -136,7 +137,7 @@ static inline bool has_pointer(handle *self) {
 
 /* Makes an open object a closed one; whether it was open, and nobody was faster. */
 bool handle_shut(handle *self);
-/* Opens it again, because its handle, which was known, could not be destroyed. */
+/* Opens it again, and its views, because its handle, which was known, could not be destroyed. */
 void handle_reopen(handle *self);
 
 /* Whether an object has no handle, so that it can get one; otherwise with an exception. */

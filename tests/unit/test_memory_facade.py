@@ -24,8 +24,9 @@ from ascend_rt import (
     copy_async,
     fill,
     fill_async,
+    sim,
 )
-from ascend_rt.errors import ClosedError, InvalidArgument, NoContext
+from ascend_rt.errors import AclError, ClosedError, InvalidArgument, NoContext
 
 PAGE = 4096
 GARBAGE = 0x1234
@@ -129,6 +130,54 @@ def test_closing_a_buffer_closes_the_views_of_it(device: Device) -> None:
             with pytest.raises(ClosedError, match="this buffer is closed"):
                 copy(view, bytes(8))
         assert set(content(reused)) == {1}
+
+
+def test_views_are_open_again_with_their_buffer_if_it_could_not_be_closed(
+    device: Device, lib: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = Buffer(64)
+    outer, closed, sibling = memory[8:], memory[16:], memory[32:]
+    inner, within_closed = outer[8:], closed[8:]
+    closed.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(lib, "aclrtFree", lambda pointer: sibling.close() or 507899)  # as another thread may
+        with pytest.raises(AclError, match="507899"):
+            memory.close()
+    assert [view.is_closed for view in (memory, outer, inner)] == [False] * 3
+    assert [view.is_closed for view in (closed, within_closed, sibling)] == [True] * 3
+    assert inner.handle == outer.handle + 8 == memory.handle + 16
+    outer.close()
+    assert inner.is_closed
+    memory.close()
+    assert outer.is_closed
+
+
+@pytest.mark.simulator("faults")
+def test_views_are_open_again_if_the_runtime_refuses_to_free_their_buffer(device: Device) -> None:
+    memory = Buffer(64)
+    view = memory[8:]
+    with sim.faults():
+        sim.fail_call("aclrtFree", 507899)
+        with pytest.raises(AclError, match="507899"):
+            memory.close()
+    fill(view, 3)
+    assert set(content(view)) == {3}
+    memory.close()
+    assert view.is_closed
+
+
+def test_a_view_that_is_made_anew_is_no_view_of_the_old_buffer(device: Device) -> None:
+    memory = Buffer(64)
+    view = memory[8:]
+    inner = view[8:]
+    view.close()
+    view.__init__(64)  # type: ignore[misc]
+    inner.__init__(64)  # type: ignore[misc]
+    memory.close()
+    assert not view.is_closed
+    view.close()
+    assert not inner.is_closed
+    inner.close()
 
 
 def test_closing_a_view_frees_nothing(filled: tuple[Buffer, np.ndarray]) -> None:
