@@ -28,7 +28,7 @@ typedef struct handle {
 typedef struct event {
     handle handle;
     PyObject *before;         /* what its completion releases */
-    PyObject *work;           /* that the newest record is in; None if there is none, or it was not made here */
+    PyObject *window;         /* that the newest record is in; None if there is none, or it was not made here */
     const PyObject *recorder; /* of whose stream all records are that have begun and not ended; NULL: of several */
     uint32_t records;         /* how many those are */
     uint64_t newest;          /* the number of the newest record */
@@ -38,37 +38,37 @@ typedef struct event {
     char has_time;
 } event;
 
-/* What tasks use that were submitted one after the other. */
+/* What tasks use that were submitted one after the other, or that a graph has. */
 typedef struct batch {
     PyObject ob_base;
     PyObject *objects;  /* a list of tuples */
     PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
-    uint32_t device;    /* of the stream */
+    PyObject *owner;    /* the retention that has ended it; NULL: it is open, was released, or is of a graph */
     bool is_complete;   /* whether all tasks are known to be */
 } batch;
 
-/* What all Python objects of a stream share. */
-typedef struct in_flight {
+/* What the tasks of a stream use; all Python objects of the stream share it. */
+typedef struct retention {
     PyObject ob_base;
     PyObject *weak_references;
-    PyObject *work;
+    PyObject *window;
     PyObject *failures; /* a failure_log; set once */
     batch *open;        /* the mutex guards it, and its list */
     uint64_t stream;
     uint32_t device;
     bool is_used; /* whether anything is kept: changed with the mutex */
     MUTEX(mutex);
-} in_flight;
+} retention;
 
 typedef struct stream {
     handle handle;
-    in_flight *in_flight; /* set once */
+    retention *retention; /* set once */
     uint64_t context;     /* address of its handle; 0: unknown */
 } stream;
 
 typedef struct graph {
     handle handle;
-    PyObject *kept; /* a list: what the tasks use */
+    PyObject *retained; /* a batch: what an execution uses that is launched now */
 } graph;
 
 typedef struct buffer {
@@ -103,14 +103,14 @@ typedef struct failure_log {
 } failure_log;
 
 /* What a stream does from one report of a failed task to the next. */
-typedef struct work {
+typedef struct error_window {
     PyObject ob_base;
-    uint64_t seen; /* how many failures of the process were looked at */
-    char must_ask; /* whether the library tells of none, or the failure of this work is known */
-} work;
+    uint64_t seen;      /* how many failures of the process were looked at */
+    char needs_polling; /* whether the library tells of none, or the failure of this window is known */
+} error_window;
 
 extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
-    *kernel_type, *in_flight_type, *batch_type;
+    *kernel_type, *retention_type, *batch_type;
 
 extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 
@@ -227,13 +227,18 @@ static inline bool is_newest(event *self, uint64_t number) {
 }
 
 /* Adds what a task uses that was submitted: a tuple. */
-bool in_flight_add(in_flight *self, PyObject *objects);
+bool retention_add(retention *self, PyObject *objects);
 /* Whether the task that was submitted last uses the same: its batch keeps that as long as this task needs it. The
  * second may be NULL. */
-bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *second);
+bool retention_has_last(retention *self, const PyObject *first, const PyObject *second);
 /* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
-PyObject *in_flight_end_used(in_flight *self);
-static inline PyObject *in_flight_end(in_flight *self) { return LOAD(self->is_used) ? in_flight_end_used(self) : NULL; }
+PyObject *retention_end_used(retention *self);
+static inline PyObject *retention_end(retention *self) { return LOAD(self->is_used) ? retention_end_used(self) : NULL; }
+
+/* Methods. */
+PyObject *retention_retain(PyObject *self, PyObject *objects);
+PyObject *retention_retain_across_wait(PyObject *self, PyObject *args);
+PyObject *retention_retain_if_captured(PyObject *self, PyObject *objects);
 
 /* Calls a function with an object, unless that is NULL, and the arguments behind. */
 PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *rest, Py_ssize_t count);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from typing_extensions import Self
@@ -47,22 +47,22 @@ class Place:
 
 class EventHandle(Handle):
     _before: Any
-    _work: Any
+    _window: Any
     _is_shared: bool
     _has_time: bool
     def _newest_record(self) -> tuple[Batch, int] | None: ...
     def _is_newest(self, number: int, /) -> bool: ...
     def _await_answer(self) -> None: ...
     def _record(
-        self, recorder: InFlight, ended: Batch | None, function: Callable[..., int], /, *arguments: Any
+        self, recorder: Retention, ended: Batch | None, function: Callable[..., int], /, *arguments: Any
     ) -> int: ...
 
 class StreamHandle(Handle):
-    _in_flight: Any
+    _retention: Any
     _context_address: int
 
 class GraphHandle(Handle):
-    _kept: Any
+    _retained: Batch
 
 class BufferHandle(Handle):
     _nbytes: int
@@ -84,7 +84,6 @@ class KernelHandle:
 class Batch:
     objects: list[tuple[object, ...]]
     previous: Batch | None
-    device: int
 
 class FailureLog:
     @property
@@ -94,16 +93,19 @@ class FailureLog:
     @property
     def text(self) -> str: ...
     def discard(self) -> None: ...
-    def report(self, error: BaseException, works: tuple[tuple[InFlight, Work], ...], /) -> None: ...
+    def report(self, error: BaseException, windows: tuple[tuple[Retention, ErrorWindow], ...], /) -> None: ...
 
-class InFlight:
-    work: Any
+class Retention:
+    window: Any
     failures: Any
     stream: int
     device: int
     @property
     def open(self) -> Batch: ...
     def append(self, objects: tuple[object, ...], /) -> None: ...
+    def retain(self, *objects: object) -> None: ...
+    def retain_across_wait(self, waited_for: EventHandle, batch: Batch, epoch: int, /) -> None: ...
+    def retain_if_captured(self, *objects: object) -> Batch | None: ...
     def end_batch(self) -> Batch | None: ...
 
 class Call:
@@ -115,15 +117,16 @@ class Call:
     @property
     def address(self) -> int: ...
 
-class Work:
+class ErrorWindow:
     seen: int
-    must_ask: bool
+    needs_polling: bool
 
 def pinned(cls: _Class, /) -> _Class: ...
 def know_scalars(sizes: dict[type, int], /) -> None: ...
 def has_context() -> bool: ...
 def while_resetting(reset: object, function: Callable[..., _Result], /, *arguments: Any) -> _Result: ...
-def disruptions() -> int: ...
+def abort_or_failure_epoch() -> int: ...
+def note_graphs(batches: Mapping[int, Batch], /) -> None: ...
 def note_homes(in_context: Any, on_device: Any, /) -> None: ...
 def release(batch: Batch | None, /) -> None: ...
 def release_synchronized(batch: Batch | None, /) -> None: ...

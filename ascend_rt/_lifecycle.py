@@ -477,7 +477,7 @@ def _give_back() -> None:
         leave_to_threads(is_needed=bool(problems))
     _log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
-        _in_flight.keep_for_ever()
+        _in_flight.leak_at_exit()
         message = f"not everything was given back at the end of the interpreter: {'; '.join(problems)}"
         warnings.warn(message, AclWarning, stacklevel=1)
 

@@ -16,8 +16,8 @@ static struct place {
 };
 static MUTEX(places_mutex);
 
-static const short_paths *const classes[] = {&event_paths,  &stream_paths, &in_flight_paths,   &graph_paths,
-                                             &buffer_paths, &pool_paths,   &pool_buffer_paths, &kernel_paths};
+static const short_paths *const classes[] = {&event_paths, &stream_paths,      &graph_paths, &buffer_paths,
+                                             &pool_paths,  &pool_buffer_paths, &kernel_paths};
 
 function functions[FUNCTIONS] = {
     [CREATE] = {"aclrtCreateEventExWithFlag", NULL},
@@ -402,7 +402,8 @@ bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
          "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
         {"release_synchronized", release_synchronized, METH_O,
          "The same after a synchronization of the stream that has reported no failure."},
-        {"disruptions", disruptions_so_far, METH_NOARGS,
+        {"note_graphs", note_graphs, METH_O, "Know the mapping from the handles of graphs to their batches."},
+        {"abort_or_failure_epoch", epoch_now, METH_NOARGS,
          "Return what may make a stream complete although it has not waited: the number of failures and aborts."},
         {0},
     };

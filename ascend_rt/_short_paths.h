@@ -104,8 +104,8 @@ typedef struct short_paths {
     bool (*connect)(PyObject *class); /* finds what they need of modules that need this one; NULL: nothing */
 } short_paths;
 
-extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths, pool_paths,
-    pool_buffer_paths, kernel_paths, copy_functions;
+extern const short_paths event_paths, stream_paths, graph_paths, buffer_paths, pool_paths, pool_buffer_paths,
+    kernel_paths, copy_functions;
 
 typedef PyObject *const *arguments;
 
@@ -178,40 +178,61 @@ bool kernels_add(PyObject *module);
 
 /* What several paths do. */
 
+/* A call that submits a task to a stream, and what keeps the objects that the task uses: the stream, or, if that is
+ * being captured, the graph, which has them before the call. */
 typedef struct submission {
     aclError code;
-    bool is_captured; /* the stream, and nothing was called: Python makes the task one of the graph */
-    bool begins_capture;
+    bool is_made;     /* otherwise with an exception */
+    PyObject *before; /* the batch of the graph that was being captured before; NULL: none was */
+    uint64_t graph;   /* that was being captured afterwards; 0: none was */
 } submission;
 
-/* Makes a call, without the GIL, that submits a task to a stream. One that uses nothing need not look for captures. */
-#define SUBMIT(result, on, looks, call)                                           \
-    do {                                                                          \
-        (result) = (submission){ACL_SUCCESS, false, false};                       \
-        Py_BEGIN_ALLOW_THREADS;                                                   \
-        (result).is_captured = (looks) && shared->captured_graph(on) != 0;        \
-        if (!(result).is_captured) {                                              \
-            (result).code = (call);                                               \
-            (result).begins_capture = (looks) && shared->captured_graph(on) != 0; \
-        }                                                                         \
-        Py_END_ALLOW_THREADS;                                                     \
+/* Makes the call without the GIL. A first object that is NULL: the task uses nothing; the second may be NULL. */
+#define SUBMIT(made, on, first, second, call)                                            \
+    do {                                                                                 \
+        (made) = (submission){.is_made = true};                                          \
+        Py_BEGIN_ALLOW_THREADS;                                                          \
+        (made).graph = (first) != NULL ? shared->captured_graph(on) : 0;                 \
+        if ((made).graph == 0) {                                                         \
+            (made).code = (call);                                                        \
+            (made).graph = (first) != NULL ? shared->captured_graph(on) : 0;             \
+        } else {                                                                         \
+            (made).is_made = false;                                                      \
+        }                                                                                \
+        Py_END_ALLOW_THREADS;                                                            \
+        if (!(made).is_made && submission_begin(&(made), (made).graph, first, second)) { \
+            Py_BEGIN_ALLOW_THREADS;                                                      \
+            (made).code = (call);                                                        \
+            (made).graph = shared->captured_graph(on);                                   \
+            Py_END_ALLOW_THREADS;                                                        \
+        }                                                                                \
     } while (0)
 
-/* Whether nothing has to be asked about failures of a work, which is a field of an object. If the library tells of no
- * failure, only a synchronization of the stream finds out: who has made one need not ask. */
+/* Before the call, if a graph is being captured: the graph keeps what the task uses. */
+bool submission_begin(submission *made, uint64_t graph, PyObject *first, PyObject *second);
+
+/* After the call: finds whether the graph is sure to have the task. If another thread has begun or ended a capture
+ * meanwhile, nobody knows: then the newest graph keeps what it uses, and the stream must, too. */
+bool submission_is_of_graph(const submission *made, PyObject *first, PyObject *second, bool *is_of_graph);
+
+/* Ends it: None, when what the task uses is kept, or NULL with an exception. */
+PyObject *submission_end(submission *made, int place, retention *self, PyObject *first, PyObject *second);
+
+/* Whether nothing has to be asked about failures of an error window, which is a field of an object. If the library
+ * tells of no failure, only a synchronization of the stream finds out: who has made one need not ask. */
 static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_synchronized) {
     bool has_none = false;
     (void)owner;
     BEGIN_LOCKED(owner);
-    const work *found = (const work *)*field;
-    has_none = is_none(*field) ||
-               ((is_synchronized || !LOAD(found->must_ask)) && LOAD(found->seen) == atomic_load(shared->failed_tasks));
+    const error_window *found = (const error_window *)*field;
+    has_none = is_none(*field) || ((is_synchronized || !LOAD(found->needs_polling)) &&
+                                   LOAD(found->seen) == atomic_load(shared->failed_tasks));
     END_LOCKED();
     return has_none;
 }
 
 /* What may make a stream complete although it has not waited for what it should: failures and aborts so far. */
-static inline uint64_t disruptions(uint64_t aborts) {
+static inline uint64_t abort_or_failure_epoch(uint64_t aborts) {
     return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + atomic_load(shared->reports) + aborts : UNKNOWN;
 }
 
@@ -233,13 +254,9 @@ PyObject *new_event(void);
 /* Returns whether the event is recorded; otherwise with an exception. */
 bool record(event *self, stream *on);
 
-/* Keeps what a task uses that was submitted to a stream; the second may be NULL. If another thread has begun a capture
- * meanwhile, nobody knows whether the task is in it, and the graph keeps it too. */
-bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *second);
-
 /* Keeps the batch that was open before the record of an event for which a stream waits: it may be complete with the
- * stream's work. The number of disruptions before the wait is given. */
-bool keep_waited_for(in_flight *self, PyObject *waited_for, PyObject *before, uint64_t disruptions);
+ * stream's work. The epoch before the wait is given. */
+bool retain_across_wait(retention *self, PyObject *waited_for, PyObject *before, uint64_t epoch);
 
 /* Releases a batch whose tasks have completed, and all before it; any thread may, and again. Or nothing: None, NULL.
  *
@@ -250,4 +267,5 @@ bool release(PyObject *ended, bool is_synchronized);
 /* Functions of the module. */
 PyObject *release_complete(PyObject *module, PyObject *ended);
 PyObject *release_synchronized(PyObject *module, PyObject *ended);
-PyObject *disruptions_so_far(PyObject *module, PyObject *unused);
+PyObject *epoch_now(PyObject *module, PyObject *unused);
+PyObject *note_graphs(PyObject *module, PyObject *batches);

@@ -70,17 +70,6 @@ static bool find_span(PyObject *operand, bool is_written, span *found) {
     return true;
 }
 
-/* Ends a call that was made, and keeps what the task uses; the second may be NULL. NULL without an exception: the
- * stream is captured, and nothing was called. */
-static PyObject *submitted(submission made, int place, PyObject *stream_, PyObject *first, PyObject *second) {
-    if (made.code != ACL_SUCCESS) {
-        return fail(made.code, functions[place].name);
-    }
-    const bool is_kept =
-        !made.is_captured && keep_used(((stream *)stream_)->in_flight, made.begins_capture, first, second);
-    return is_kept ? Py_NewRef(Py_None) : NULL;
-}
-
 static bool can_submit(int place, PyObject *on) { return is_direct(place) && has_pointer((handle *)on); }
 
 enum { DST, SRC, VALUE = SRC, STREAM, OPTION, PARAMETERS };
@@ -99,9 +88,9 @@ static PyObject *copy_between(span to, span from, PyObject *const *given, PyObje
     const aclrtMemcpyKind kind = kinds[from.is_on_device][to.is_on_device];
     void *const on = ((handle *)stream_)->pointer;
     submission made;
-    SUBMIT(made, on, true,
+    SUBMIT(made, on, given[DST], given[SRC],
            FUNCTION(aclrtMemcpyAsync, COPY)(to.address, to.nbytes, from.address, from.nbytes, kind, on));
-    return submitted(made, COPY, stream_, given[DST], given[SRC]);
+    return submission_end(&made, COPY, ((stream *)stream_)->retention, given[DST], given[SRC]);
 }
 
 static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {
@@ -127,8 +116,8 @@ static bool find_byte(PyObject *value, long *found) {
 static PyObject *fill_with_byte(span to, long value, PyObject *dst, PyObject *stream_) {
     void *const on = ((handle *)stream_)->pointer;
     submission made;
-    SUBMIT(made, on, true, FUNCTION(aclrtMemsetAsync, FILL)(to.address, to.nbytes, (int32_t)value, to.nbytes, on));
-    return submitted(made, FILL, stream_, dst, NULL);
+    SUBMIT(made, on, dst, NULL, FUNCTION(aclrtMemsetAsync, FILL)(to.address, to.nbytes, (int32_t)value, to.nbytes, on));
+    return submission_end(&made, FILL, ((stream *)stream_)->retention, dst, NULL);
 }
 
 static PyObject *fill_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {

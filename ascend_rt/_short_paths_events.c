@@ -55,8 +55,8 @@ static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count,
 }
 
 bool record(event *self, stream *on) {
-    in_flight *const recording = on->in_flight;
-    PyObject *const ended = in_flight_end(recording);
+    retention *const recording = on->retention;
+    PyObject *const ended = retention_end(recording);
     if (ended == NULL && LOAD(recording->is_used) && PyErr_Occurred() != NULL) {
         return false;
     }
@@ -76,8 +76,8 @@ bool record(event *self, stream *on) {
         fail(code, "aclrtRecordEvent");
         return false;
     }
-    if (LOAD(self->work) != LOAD(recording->work)) {
-        set_field(self, &self->work, get_field(recording, &recording->work));
+    if (LOAD(self->window) != LOAD(recording->window)) {
+        set_field(self, &self->window, get_field(recording, &recording->window));
     }
     return true;
 }
@@ -100,7 +100,7 @@ static PyObject *release_and_check(event *self, recorded newest, const char *fun
     if (!is_released) {
         return NULL;
     }
-    if (has_no_failure(self, &self->work, false)) {
+    if (has_no_failure(self, &self->window, false)) {
         return Py_NewRef(result);
     }
     PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);
@@ -110,7 +110,7 @@ static PyObject *release_and_check(event *self, recorded newest, const char *fun
 
 /* What the completion of an event tells. */
 static inline PyObject *complete(event *self, recorded newest, const char *function, PyObject *result) {
-    const bool is_plain = newest.before == NULL && has_no_failure(self, &self->work, false);
+    const bool is_plain = newest.before == NULL && has_no_failure(self, &self->window, false);
     return is_plain ? Py_NewRef(result) : release_and_check(self, newest, function, result);
 }
 

@@ -7,31 +7,24 @@ enum { LAUNCH_ON, PATHS };
 static short_path paths[PATHS];
 
 static bool can_launch(graph *self, PyObject *on) {
-    return is_direct(EXECUTE) && has_pointer(&self->handle) && has_pointer((handle *)on) && LOAD(self->kept) != NULL;
+    return is_direct(EXECUTE) && has_pointer(&self->handle) && has_pointer((handle *)on);
 }
 
-/* Returns true if a list has more than an empty list. */
-static bool is_anything_in(PyObject *kept) {
-    PyObject *const first = PyList_Size(kept) == 1 ? PyList_GetItem(kept, 0) : NULL;
-    return first != NULL && PyList_Check(first) ? PyList_Size(first) > 0 : PyList_Size(kept) > 0;
+/* Returns true if a batch of a graph, or that of its capture, keeps anything. */
+static bool is_anything_in(PyObject *retained) {
+    const batch *const changed = (batch *)retained, *const captured = (batch *)changed->previous;
+    return PyList_Size(changed->objects) > 0 || (!is_none(changed->previous) && PyList_Size(captured->objects) > 0);
 }
 
-/* NULL without an exception: the stream is captured, and nothing was called. */
 static PyObject *launch(graph *self, stream *stream_) {
     void *const pointer = self->handle.pointer, *const on = stream_->handle.pointer;
-    PyObject *const kept =
-        get_field(self, &self->kept); /* another thread may close the graph, which gives the list up */
-    const bool keeps = is_anything_in(kept);
+    PyObject *retained = get_field(self, &self->retained); /* another thread may close the graph, which gives it up */
+    PyObject *const used = retained != NULL && is_anything_in(retained) ? retained : NULL;
     submission made;
-    SUBMIT(made, on, keeps, FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on));
-    bool is_done = made.code == ACL_SUCCESS && !made.is_captured;
-    if (made.code != ACL_SUCCESS) {
-        fail(made.code, "aclmdlRIExecuteAsync");
-    } else if (is_done && keeps) {
-        is_done = keep_used(stream_->in_flight, made.begins_capture, kept, NULL);
-    }
-    Py_DECREF(kept);
-    return is_done ? Py_NewRef(Py_None) : NULL;
+    SUBMIT(made, on, used, NULL, FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on));
+    PyObject *result = submission_end(&made, EXECUTE, stream_->retention, used, NULL);
+    Py_XDECREF(retained);
+    return result;
 }
 
 static PyObject *graph_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {

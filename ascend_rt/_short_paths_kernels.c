@@ -133,20 +133,15 @@ static bool are_accesses_wanted(void) {
     return functions[WANTS_ACCESSES].slot->present && FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() != 0;
 }
 
-/* NULL without an exception: the stream is captured, and nothing was called. */
 static PyObject *launch(kernel *self, block *packed, uint32_t blocks, stream *stream_, PyObject *used) {
     enum { LEAST = 8 }; /* bytes of a block, also of a kernel without parameters */
     void *const function = (void *)(uintptr_t)self->function, *const on = stream_->handle.pointer;
     const size_t nbytes = packed->used > LEAST ? (size_t)packed->used : LEAST;
     submission made;
-    SUBMIT(made, on, true,
+    SUBMIT(made, on, self->binary, used,
            FUNCTION(aclrtLaunchKernelWithHostArgs, LAUNCH_KERNEL)(function, blocks, on, NULL, packed->bytes, nbytes,
                                                                   NULL, 0));
-    if (made.code != ACL_SUCCESS) {
-        return fail(made.code, functions[LAUNCH_KERNEL].name);
-    }
-    const bool is_kept = !made.is_captured && keep_used(stream_->in_flight, made.begins_capture, self->binary, used);
-    return is_kept ? Py_NewRef(Py_None) : NULL;
+    return submission_end(&made, LAUNCH_KERNEL, stream_->retention, self->binary, used);
 }
 
 static bool find_blocks(PyObject *number, uint32_t *blocks) {

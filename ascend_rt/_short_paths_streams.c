@@ -26,7 +26,7 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
 static PyObject *wait_for_event(stream *self, event *other, const int32_t *seconds) {
     void *const stream = self->handle.pointer, *const event = other->handle.pointer;
     const recorded newest = newest_record(other);
-    const uint64_t before_it = disruptions(aborts_known());
+    const uint64_t before_it = abort_or_failure_epoch(aborts_known());
     bool is_captured = false;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
@@ -38,7 +38,7 @@ static PyObject *wait_for_event(stream *self, event *other, const int32_t *secon
     if (!is_done) {
         fail(code, functions[seconds == NULL ? WAIT : WAIT_WITHIN].name);
     } else if (newest.before != NULL && !is_captured && is_newest(other, newest.number)) {
-        is_done = keep_waited_for(self->in_flight, (PyObject *)other, newest.before, before_it);
+        is_done = retain_across_wait(self->retention, (PyObject *)other, newest.before, before_it);
     }
     Py_XDECREF(newest.before);
     return is_done ? Py_NewRef(Py_None) : NULL;
@@ -81,7 +81,7 @@ static PyObject *wait_by_handle(stream *self, stream *other) {
 }
 
 static PyObject *wait_for_stream(stream *self, stream *other) {
-    PyObject *const before = in_flight_end(other->in_flight);
+    PyObject *const before = retention_end(other->retention);
     const bool keeps_anything = before != NULL;
     Py_XDECREF(before);
     if (PyErr_Occurred() != NULL) {
@@ -130,9 +130,9 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
     if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self)) {
         return get_in_python(&paths[IS_DONE], self);
     }
-    in_flight *const found = ((stream *)self)->in_flight;
+    retention *const found = ((stream *)self)->retention;
     void *const pointer = ((handle *)self)->pointer;
-    PyObject *const ended = in_flight_end(found);
+    PyObject *const ended = retention_end(found);
     aclrtStreamStatus status;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
@@ -143,7 +143,7 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
         return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
     }
     PyObject *const result = and_release(ended, false, Py_NewRef(Py_True));
-    if (result == NULL || has_no_failure(found, &found->work, false)) {
+    if (result == NULL || has_no_failure(found, &found->window, false)) {
         return result;
     }
     PyObject *const told = PyObject_CallMethod(self, "check", NULL);
@@ -160,15 +160,15 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
         !has_pointer((handle *)self)) {
         return call_python(&paths[SYNCHRONIZE], self, args, count, names);
     }
-    in_flight *const found = ((stream *)self)->in_flight;
+    retention *const found = ((stream *)self)->retention;
     void *const pointer = ((handle *)self)->pointer;
-    PyObject *const ended = in_flight_end(found);
+    PyObject *const ended = retention_end(found);
     ascend_rt_report *const report = &((failure_log *)found->failures)->report;
     int code;
     Py_BEGIN_ALLOW_THREADS;
     code = shared->synchronize_stream(pointer, limit, report);
     Py_END_ALLOW_THREADS;
-    if (code == ACL_SUCCESS && LOAD(report->code) == ACL_SUCCESS && has_no_failure(found, &found->work, true)) {
+    if (code == ACL_SUCCESS && LOAD(report->code) == ACL_SUCCESS && has_no_failure(found, &found->window, true)) {
         return and_release(ended, true, Py_NewRef(Py_None));
     }
     return and_release(ended, true, PyObject_CallMethod(self, "_end_wait", "ii", code, limit));
@@ -187,23 +187,21 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
         return NULL;
     }
     submission made;
-    SUBMIT(made, on, true, FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call));
-    if (made.is_captured) {
-        host_function_forget(call);
-        Py_DECREF(call);
-        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    SUBMIT(made, on, call, NULL, FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call));
+    bool is_done = made.is_made && made.code == ACL_SUCCESS, is_of_graph = !is_done;
+    if (made.is_made && !is_done) {
+        fail(made.code, functions[LAUNCH].name);
+    } else if (is_done) {
+        is_done = submission_is_of_graph(&made, call, NULL, &is_of_graph);
     }
-    PyObject *result = made.code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(made.code, "aclrtLaunchHostFunc");
-    if (made.code != ACL_SUCCESS) {
+    if (is_of_graph) {
         host_function_forget(call);
     } else {
-        if (made.begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
-            set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
-        }
         host_function_launched(call);
     }
+    Py_XDECREF(made.before);
     Py_DECREF(call);
-    return result;
+    return is_done ? Py_NewRef(Py_None) : NULL;
 }
 
 static short_path paths[PATHS] = {

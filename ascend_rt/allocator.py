@@ -149,7 +149,7 @@ class Allocator(ABC):
         """
         if registered(stream) is self:
             self._stream_has_left(stream)
-            forget_stream(stream._in_flight.stream, stream._home.era)
+            forget_stream(stream._retention.stream, stream._home.era)
 
     @property
     def live_buffers(self) -> int:
@@ -228,7 +228,7 @@ class _OfFunctions(Allocator):
 
 def registered(stream: Stream) -> Allocator | None:
     """Return the allocator that was registered for a stream from here, or None; closing a stream unregisters it."""
-    found = None if stream.is_closed else _registered.get(stream._in_flight.stream)
+    found = None if stream.is_closed else _registered.get(stream._retention.stream)
     return None if found is None or found.era is not stream._home.era else found.allocator
 
 
@@ -405,7 +405,7 @@ class CachingAllocator(Allocator):
         with suppress(InvalidHandle, InvalidArgument):
             there = Context._lend(stream._context, HOST) if stream._context else Place()
             last_use = there._call(stream.record)
-            stream._in_flight.keep(self)  # and with it what is cached
+            stream._retention.retain(self)  # and with it what is cached
             with self._lock:
                 pending = [event for event in self._last_uses if event._is_open and not event.is_done]
                 self._last_uses = [*pending, last_use]

@@ -30,10 +30,13 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ascend_rt import _captured, _handles
+from ascend_rt import _handles
 from ascend_rt._driver import address, check, ffi, lib, pointer
+
+if TYPE_CHECKING:
+    from ascend_rt._handles import Retention
 
 __all__ = ["on_error"]
 
@@ -47,20 +50,22 @@ _ENTRY = ffi.cast("aclrtHostFunc", _handles.host_function_entry)
 _pending: set[_handles.Call] = _handles.pending
 
 
-def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+def launch(
+    retention: Retention, stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: Any
+) -> None:
     """Enqueue a Python function on a stream's handle and keep it alive until it has run, or as long as its graph."""
     if not callable(function):
         raise TypeError(f"a stream calls a function, not {type(function).__name__}")
     call = _handles.Call(address(stream), function, arguments, keywords)
     argument = pointer(call.address)
-    captured = _captured.kept_with(stream)
-    if captured is not None:
-        captured.append(call)  # before the call, in whose place the exception of a signal handler may come
+    captured = retention.retain_if_captured(call)  # before the call, in whose place an exception may come
     _pending.add(call)  # also then: another thread may end the capture first
     code = lib.aclrtLaunchHostFunc(stream, _ENTRY, argument)
-    if code or _captured.has_task(stream, captured, call):
+    if code:
         _pending.discard(call)
         check(code, "aclrtLaunchHostFunc")
+    elif (now := retention.retain_if_captured(call)) is not None and now is captured:
+        _pending.discard(call)
     else:
         call.is_launched = True
 

@@ -134,7 +134,7 @@ class Context(Place, Resource):
         handle, log = self._handle, self._log
         with suppress(AclError):  # unless other code has destroyed it
             code, _ = self._call(_waiting.wait_for_context, log)
-            if _in_flight.has_told(code, handle) or isinstance(error_for(code, ""), DeviceLost):
+            if _in_flight.has_reported(code, handle) or isinstance(error_for(code, ""), DeviceLost):
                 log.discard()  # it stays: in STOP mode, and of a device that is lost
         return handle
 

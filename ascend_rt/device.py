@@ -375,7 +375,7 @@ class Device(Place):
         name = _waiting.limited("aclrtSynchronizeDevice", limit)
         where, log, code, message = self._wait(limit) if self._is_current else self._call(self._wait, limit)
         _in_flight.conclude_all(log, code, name, message, self._id, where)
-        _in_flight.drop_done()
+        _in_flight.release_completed()
         _lifecycle.close_deferred()
 
     def _wait(self, limit: int) -> tuple[Any, _failures.FailureLog, int, str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ascend_rt._failures import Work
+    from ascend_rt._failures import ErrorWindow
     from ascend_rt._handles import Batch
     from ascend_rt._options import EventOptions
     from ascend_rt.enums import EventFlag
@@ -83,7 +83,7 @@ class Event(Resource, EventHandle):
     """
 
     __slots__ = ()
-    _work: Work | None  # that the newest record is in; None if there is none, or it was not made here
+    _window: ErrorWindow | None  # that the newest record is in; None if there is none, or it was not made here
     _before: Batch | None  # what its completion releases
     _what = "event"
 
@@ -132,7 +132,7 @@ class Event(Resource, EventHandle):
         borrowed = ffi.cast("aclrtEvent", check_address(handle))
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
-        event._work = event._before = None
+        event._window = event._before = None
         event._is_shared = True
         event._borrow(borrowed, _lifecycle.events.get(address(borrowed)) or home_of_borrowed())
         return event
@@ -214,7 +214,7 @@ class Event(Resource, EventHandle):
         if code:
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
-        self._work = self._before = None
+        self._window = self._before = None
         self._is_shared = flags == _IPC or not new_mode  # an earlier record of the others lets waits pass, too
 
     def record(self, stream: Stream | None = None) -> None:
@@ -230,9 +230,9 @@ class Event(Resource, EventHandle):
         ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
         """
         event, stream = self._handle, _given_or_current(stream)
-        recording, in_flight = stream._handle, stream._in_flight
-        before = in_flight.end_batch_for_record()
-        code = self._record(in_flight, before, lib.aclrtRecordEvent, event, recording)
+        recording, retention = stream._handle, stream._retention
+        before = retention.end_batch_for_record()
+        code = self._record(retention, before, lib.aclrtRecordEvent, event, recording)
         if code:
             check(code, "aclrtRecordEvent")
 
@@ -269,9 +269,9 @@ class Event(Resource, EventHandle):
             check(-status, "aclrtQueryEventStatus")
         if status != _COMPLETE:
             return False
-        work = self._work
+        window = self._window
         if newest is not None or (
-            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
+            window is not None and (window.needs_polling or window.seen != lib.ascend_rt_failed_task_count())
         ):
             self._after_completion(newest, "aclrtQueryEventStatus")
         return True
@@ -303,9 +303,9 @@ class Event(Resource, EventHandle):
         code = lib.ascend_rt_synchronize_event(self._handle, limit)
         if code:
             self._end_wait(code, limit)
-        work = self._work
+        window = self._window
         if newest is not None or (
-            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
+            window is not None and (window.needs_polling or window.seen != lib.ascend_rt_failed_task_count())
         ):
             self._after_completion(newest, "aclrtSynchronizeEvent")
 
@@ -345,8 +345,8 @@ class Event(Resource, EventHandle):
         """Release what was submitted before the record, and raise what has failed there."""
         if newest is not None and self._is_newest(newest[1]):
             release(newest[0])
-        if self._work is not None:
-            self._work.check(function)
+        if self._window is not None:
+            self._window.check(function)
 
     @property
     def handle(self) -> int:
@@ -407,10 +407,11 @@ class Event(Resource, EventHandle):
         return int(out[0])
 
     def _description(self) -> str:
-        work, status = self._work, lib.ascend_rt_event_status(self._handle)
+        window, status = self._window, lib.ascend_rt_event_status(self._handle)
         is_expected(status < 0)  # an event of a capture, for instance, has no state
-        state = ", never recorded" if status == _COMPLETE and work is None and self._owned else _STATES.get(status, "")
-        return f"{address(self._handle):#x}{self._place if work is None else work.where}{state}"
+        is_unrecorded = status == _COMPLETE and window is None and self._owned
+        state = ", never recorded" if is_unrecorded else _STATES.get(status, "")
+        return f"{address(self._handle):#x}{self._place if window is None else window.where}{state}"
 
     def _destroy(self, handle: Any) -> None:
         given = _lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it

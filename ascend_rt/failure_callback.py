@@ -139,7 +139,7 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
         raise TypeError(f"a function that takes a FailedTask is wanted, not {type(function).__name__}")
     _lifecycle.initialize()
     provide("aclrtExceptionInfoCallbackRegister")  # raises in a forked child and at the exit
-    if _failures.must_ask:
+    if _failures.needs_polling:
         raise NotSupported(207000, "aclrtExceptionInfoCallbackRegister", _failures.refusal)
     subscription = Subscription(function)
     with _lock:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ascend_rt._captured import Captured
 from ascend_rt._driver import address, call, check, failure, ffi, is_expected, lib, usable
-from ascend_rt._handles import GraphHandle
+from ascend_rt._handles import Batch, GraphHandle
 from ascend_rt._in_c import in_c
 from ascend_rt._lifecycle import HOST, Home
 from ascend_rt._resource import Resource
@@ -111,24 +111,34 @@ class Graph(Resource, GraphHandle):
     """
 
     __slots__ = ("_captured", "_changed", "_context", "_submitted")
-    _captured: list[object]  # what the tasks use since the capture
-    _changed: dict[int, object]  # what those use that were changed, by their handles
+    _captured: Batch  # what the tasks use since the capture
+    _changed: dict[int, tuple[object, ...]]  # what those use that were changed, by their handles
     _context: Any
-    _kept: list[object]  # what executions use that are launched now
-    _submitted: dict[int, object]  # what is to take the place of that with the next update that succeeds
+    _submitted: dict[int, tuple[object, ...]]  # what is to take the place of that with the next update that succeeds
     _what = "graph"
     _needs_context = True
 
     @classmethod
-    def _being_captured(cls, kept: list[object], where: Home) -> Self:
+    def _being_captured(cls, batch: Batch, where: Home) -> Self:
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
         graph._context = current_handle()
-        graph._captured, graph._changed, graph._submitted = kept, {}, {}
-        graph._kept = [kept]
+        graph._retain_only(batch)
         graph._borrow(None, where)
         graph._forget()
         return graph
+
+    def _retain_only(self, captured: Batch) -> None:
+        """Retain what the tasks of a capture use, none of which was changed."""
+        self._captured, self._changed, self._submitted = captured, {}, {}
+        self._begin_batch()
+
+    def _begin_batch(self) -> None:
+        """Begin the batch of the executions from now on; those that were launched before have their own."""
+        batch = Batch()
+        batch.objects.extend(self._changed.values())
+        batch.previous = self._captured
+        self._retained = batch
 
     def launch(self, stream: Stream | None = None) -> None:
         """Execute the graph in the order of a stream; later work of the stream waits for it.
@@ -150,8 +160,8 @@ class Graph(Resource, GraphHandle):
         ``aclmdlRIExecuteAsync``; enqueues only.
         """
         stream = given_or_current(stream)
-        # The list itself: another thread may close the graph meanwhile, which gives it up.
-        stream._in_flight.submit("aclmdlRIExecuteAsync", self._handle, stream._handle, uses=(self._kept,))
+        # The batch itself: another thread may close the graph meanwhile, which gives it up.
+        stream._retention.submit("aclmdlRIExecuteAsync", self._handle, stream._handle, uses=(self._retained,))
 
     # --- what is in it -----------------------------------------------------------------------------------------------
 
@@ -241,9 +251,9 @@ class Graph(Resource, GraphHandle):
                 raise ValueError("the task belongs to another graph")
         self._handle  # noqa: B018  (a closed graph says so)
         for task, change in changes.items():
-            parameters, used = (None, None) if change is None else _parameters(change)
+            parameters, used = (None, ()) if change is None else _parameters(change)
             self._submitted[task.handle] = used
-            self._kept.append(used)  # another thread may be about to launch the graph with this list
+            self._retained.objects.append(used)  # another thread may be about to launch the graph with this batch
             if parameters is None:
                 call("aclmdlRITaskDisable", task._handle)
             else:
@@ -251,15 +261,14 @@ class Graph(Resource, GraphHandle):
         call("aclmdlRIUpdate", self._handle)
         self._changed |= self._submitted
         self._submitted = {}
-        self._kept = [self._captured, *self._changed.values()]  # executions that were launched before have the old list
+        self._begin_batch()
 
     def _destroy(self, handle: Any) -> None:
         code = self._give_back(lib.aclmdlRIDestroy)
         if is_expected(code, *_ANOTHER_CONTEXT):
             code = Context._lend(self._context, HOST)._call(self._give_back, lib.aclmdlRIDestroy)
         check(code, "aclmdlRIDestroy")
-        self._kept, self._captured = [], []  # executions that are under way have the list
-        self._changed, self._submitted = {}, {}
+        self._retain_only(Batch())  # executions that are under way have their own
 
 
 class GraphTask:
@@ -378,8 +387,8 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     if mode not in _MODES:
         raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
     handle, begin = stream._handle, getattr(lib, _MODES[mode])
-    captured, where, out = Captured(), home(), ffi.new("aclmdlRI *")
-    graph = Graph._being_captured(captured.kept, where)
+    batch, where, out = Batch(), home(), ffi.new("aclmdlRI *")
+    captured, graph = Captured(batch), Graph._being_captured(batch, where)
     try:
         call("aclmdlRICaptureBegin", handle, begin)
         captured.begin(lib.ascend_rt_captured_graph(handle))

@@ -348,7 +348,7 @@ class Kernel(KernelHandle):
         task = self._function, blocks, stream._handle, config[0], memory, len(packed), ffi.NULL, 0
         if accesses is not None:
             _accesses.declare(accesses)
-        stream._in_flight.submit("aclrtLaunchKernelWithHostArgs", *task, uses=(self.binary, arguments))
+        stream._retention.submit("aclrtLaunchKernelWithHostArgs", *task, uses=(self.binary, arguments))
 
     def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
         """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the current stream."""

@@ -89,7 +89,7 @@ class ManagedBuffer(Buffer):
         """
         stream = given_or_current(stream)
         arguments = self._handle, self._nbytes, _location(location), 0, stream._handle
-        stream._in_flight.submit("aclrtMemManagedPrefetchAsync", *arguments, uses=(self,))
+        stream._retention.submit("aclrtMemManagedPrefetchAsync", *arguments, uses=(self,))
 
     @property
     def is_read_mostly(self) -> bool:

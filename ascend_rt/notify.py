@@ -176,7 +176,7 @@ class Notify(Resource):
         ``aclrtRecordNotify``; enqueues only, but waits while the stream's queue is full.
         """
         stream = given_or_current(stream)
-        stream._in_flight.submit("aclrtRecordNotify", self._handle, stream._handle, uses=(self,))
+        stream._retention.submit("aclrtRecordNotify", self._handle, stream._handle, uses=(self,))
 
     def wait(self, stream: Stream | None = None, timeout: float | None = None) -> None:
         """Let work enqueued on the stream from now on wait until the bit is set, and clear it.
@@ -203,7 +203,7 @@ class Notify(Resource):
         ``aclrtWaitAndResetNotify``; enqueues only, but waits while the stream's queue is full.
         """
         stream, limit = given_or_current(stream), _limit(timeout)
-        stream._in_flight.submit("aclrtWaitAndResetNotify", self._handle, stream._handle, limit, uses=(self,))
+        stream._retention.submit("aclrtWaitAndResetNotify", self._handle, stream._handle, limit, uses=(self,))
 
     @staticmethod
     def reset_all(notifies: Iterable[Notify]) -> None:
@@ -298,7 +298,7 @@ class CountingNotify(Resource):
             raise ValueError(f"an operation is one of {', '.join(_OPERATIONS)}, not {operation!r}")
         stream = given_or_current(stream)
         info = ffi.new("aclrtCntNotifyRecordInfo *", {"mode": _OPERATIONS[operation], "value": value})
-        stream._in_flight.submit("aclrtCntNotifyRecord", self._handle, stream._handle, info, uses=(self,))
+        stream._retention.submit("aclrtCntNotifyRecord", self._handle, stream._handle, info, uses=(self,))
 
     def wait(
         self,
@@ -338,12 +338,12 @@ class CountingNotify(Resource):
         stream = given_or_current(stream)
         fields = {"mode": _CONDITIONS[condition], "value": value, "timeout": _limit(timeout), "isClear": clear}
         info = ffi.new("aclrtCntNotifyWaitInfo *", fields)
-        stream._in_flight.submit("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, info, uses=(self,))
+        stream._retention.submit("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, info, uses=(self,))
 
     def reset(self, stream: Stream | None = None) -> None:
         """Set the counter to 0, in the order of the stream (``aclrtCntNotifyReset``; enqueues only)."""
         stream = given_or_current(stream)
-        stream._in_flight.submit("aclrtCntNotifyReset", self._handle, stream._handle, uses=(self,))
+        stream._retention.submit("aclrtCntNotifyReset", self._handle, stream._handle, uses=(self,))
 
     @property
     def id(self) -> int:

@@ -151,7 +151,7 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
         _wait_if_pageable(stream, source if to_device else to)
     uses = (dst,) if snapshot else (to, source, dst, src)
     arguments = to, capacity, source, nbytes, kind, stream._handle
-    stream._in_flight.submit("aclrtMemcpyAsync", *arguments, uses=uses)
+    stream._retention.submit("aclrtMemcpyAsync", *arguments, uses=uses)
 
 
 def _wait_if_pageable(stream: Stream, *memory: Any) -> None:
@@ -235,7 +235,7 @@ def copy_2d_async(
     stream = given_or_current(stream)
     if isinstance(dst, Buffer) != isinstance(src, Buffer):
         _wait_if_pageable(stream, arguments[2] if isinstance(dst, Buffer) else arguments[0])
-    stream._in_flight.submit("aclrtMemcpy2dAsync", *arguments, stream._handle, uses=(arguments, dst, src))
+    stream._retention.submit("aclrtMemcpy2dAsync", *arguments, stream._handle, uses=(arguments, dst, src))
 
 
 def _rows_of_both(
@@ -343,7 +343,7 @@ def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Strea
     try:
         _call_with_batch("aclrtMemcpyBatchAsync", pairs, queue)
     finally:
-        stream._in_flight.keep(pairs)  # even if one is refused, those before it are enqueued
+        stream._retention.retain(pairs)  # even if one is refused, those before it are enqueued
 
 
 def _pairs(transfers: Iterable[tuple[Operand, Operand]]) -> list[Pair]:
@@ -445,7 +445,7 @@ class CopyDescriptor:
         """
         stream, kind = given_or_current(stream), lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
         arguments = self._memory._handle, kind, stream._handle
-        stream._in_flight.submit("aclrtMemcpyAsyncWithDesc", *arguments, uses=(self, self._operands))
+        stream._retention.submit("aclrtMemcpyAsyncWithDesc", *arguments, uses=(self, self._operands))
 
 
 def copy_indirect(
@@ -483,7 +483,7 @@ def copy_indirect(
     nbytes, dst_offset = check_size(nbytes), index(dst_offset)
     capacity, stream = dst_offset + nbytes, given_or_current(stream)
     arguments = to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle
-    stream._in_flight.submit("aclrtMemcpyAsyncWithOffset", *arguments, uses=(dst, src))
+    stream._retention.submit("aclrtMemcpyAsyncWithOffset", *arguments, uses=(dst, src))
 
 
 def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
@@ -552,7 +552,7 @@ def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsiz
     """
     arguments = _filling(dst, value, itemsize)
     stream = given_or_current(stream)
-    stream._in_flight.submit(_FILLS[itemsize][1], *arguments, stream._handle, uses=(dst,))
+    stream._retention.submit(_FILLS[itemsize][1], *arguments, stream._handle, uses=(dst,))
 
 
 def _filling(dst: Buffer, value: int, itemsize: int) -> tuple[Any, int, int, int]:

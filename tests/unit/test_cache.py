@@ -62,7 +62,7 @@ def test_the_memory_lives_until_it_is_done(enqueue: Any, device: Device, stream:
 def test_what_failed_keeps_nothing(buffer: Buffer, stream: Stream) -> None:
     with pytest.raises(NotSupported):
         cmo(buffer, 99, stream)
-    assert len(stream._in_flight) == 0
+    assert len(stream._retention) == 0
 
 
 def test_closed_objects(buffer: Buffer, stream: Stream) -> None:

@@ -35,7 +35,7 @@ def test_an_event_is_recorded_there(stream: Stream) -> None:
     event = Event()
     with stream.as_current():
         event.record()
-    assert event._work is stream._in_flight.work
+    assert event._window is stream._retention.window
 
 
 def test_its_context_is_current_with_it(device: Device) -> None:

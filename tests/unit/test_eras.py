@@ -514,7 +514,7 @@ def test_the_next_era_begins_afresh(second: Device) -> None:
         Stream.current().synchronize()
     old.close()
     with Stream() as stream:
-        assert stream._in_flight is not old._in_flight
+        assert stream._retention is not old._retention
         assert stream.record().synchronize() is None
     assert home().era is not old._home.era
 

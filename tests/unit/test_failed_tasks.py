@@ -49,7 +49,7 @@ PACKAGE = str(Path(_failures.__file__).parent)
 @pytest.fixture(params=["told by a callback", "found by asking"])
 def _library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test as on a library that has exception callbacks, and as on an older one, which must be asked."""
-    monkeypatch.setattr(_failures, "must_ask", request.param != "told by a callback")
+    monkeypatch.setattr(_failures, "needs_polling", request.param != "told by a callback")
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_a_report_that_an_interrupt_of_closing_has_replaced_is_told(copies: Any,
 def test_a_report_that_an_interrupt_of_a_device_has_replaced_is_told(
     copies: Any, interrupt: Any, device: Device, look: str
 ) -> None:
-    if _failures.must_ask and look != "device":
+    if _failures.needs_polling and look != "device":
         pytest.skip("without a callback nobody knows which stream it was")
     with Stream() as stream:
         looks = {"device": device.synchronize, "stream": stream.synchronize, "close": stream.close}
@@ -389,7 +389,7 @@ def test_a_report_that_was_made_to_others_ends_the_failure(copies: Any, lib: Any
         copies(stream)
         event.record(stream)
         assert lib.aclrtSynchronizeStream(stream._handle) == CODE  # as another package does that uses the stream
-        is_known = not _failures.must_ask  # otherwise nobody else can know
+        is_known = not _failures.needs_polling  # otherwise nobody else can know
         assert told(event.synchronize) == (CODE if is_known else 0)
         assert told(stream.check) == (CODE if is_known else 0)
         assert told(stream.synchronize) == 0
@@ -445,7 +445,7 @@ def test_all_objects_of_a_stream_know(copies: Any) -> None:
 
 
 def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.MonkeyPatch, copies: Any) -> None:
-    if _failures.must_ask:
+    if _failures.needs_polling:
         pytest.skip("without a callback nobody knows which stream it was")
     with Stream() as stream:
         copies(stream)
@@ -462,7 +462,7 @@ def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.
 def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None:
     if Device.count() < 2:
         pytest.skip("needs two devices")
-    if _failures.must_ask:
+    if _failures.needs_polling:
         pytest.skip("without a callback nobody knows which stream it was")
     with Device(device.id + 1), Stream() as there, Buffer(64) as to:
         sim.fail_task(CODE, there)
@@ -504,7 +504,7 @@ def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copi
 
 
 def test_a_device_tells_for_the_current_context_alone(device: Device, copies: Any) -> None:
-    if _failures.must_ask:
+    if _failures.needs_polling:
         pytest.skip("without a callback nobody knows which stream it was")
     contexts = first, second = Context(), Context()
     streams = []

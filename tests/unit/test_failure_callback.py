@@ -249,7 +249,7 @@ def test_that_warning_as_an_error_is_reported_and_the_rest_is_told(burst: Any, u
 
 
 def test_a_library_that_tells_nothing_is_not_supported(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_callback._failures, "must_ask", True)
+    monkeypatch.setattr(failure_callback._failures, "needs_polling", True)
     monkeypatch.setattr(failure_callback._failures, "refusal", "there is no such function")
     with pytest.raises(NotSupported, match=r"aclrtExceptionInfoCallbackRegister.*there is no such function"):
         on_task_failed(print)

@@ -15,7 +15,7 @@ import pytest
 from support.threads import in_threads
 
 from ascend_rt import Buffer, CachingAllocator, Device, Event, PinnedBuffer, Stream, _handles, copy_async, sim
-from ascend_rt._in_flight import InFlight
+from ascend_rt._in_flight import Retention
 from ascend_rt.errors import ClosedError, InvalidArgument, InvalidHandle, TaskFailed
 from ascend_rt.testing import no_leaks
 from tests.unit.conftest import Run
@@ -151,8 +151,8 @@ def test_all_threads_use_the_same_objects(device: Device) -> None:
         at_once(use)
     for stream in streams:
         stream.synchronize()
-        assert len(stream._in_flight) == 0
-        assert stream._in_flight not in _handles.used
+        assert len(stream._retention) == 0
+        assert stream._retention not in _handles.used
         stream.close()
 
 
@@ -174,7 +174,7 @@ def test_what_a_task_uses_lives_until_it_is_done(device: Device) -> None:
         at_once(use)
         stream.synchronize()
         assert len(set(memory.to_numpy().tolist())) == 1
-        assert len(stream._in_flight) == 0
+        assert len(stream._retention) == 0
 
 
 def test_a_graph_is_launched_by_all_and_closed_by_one(device: Device) -> None:
@@ -217,8 +217,8 @@ def test_a_borrowed_stream_has_the_same_state_in_all_threads(device: Device) -> 
     for _ in range(ROUNDS):
         with Stream() as stream:
             handle = stream.handle
-            InFlight.forget(stream._handle)
-            found = at_once(lambda number: Stream.from_handle(handle)._in_flight)  # noqa: B023
+            Retention.forget(stream._handle)
+            found = at_once(lambda number: Stream.from_handle(handle)._retention)  # noqa: B023
             assert len({id(each) for each in found}) == 1
 
 

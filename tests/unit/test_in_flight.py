@@ -270,10 +270,10 @@ def test_a_wait_that_is_dropped_lets_nothing_go(drop: Callable[[Stream], object]
 def test_every_call_that_may_drop_work_is_counted(function: str, arguments: tuple[Any, ...], device: Device) -> None:
     if not supports(function):
         pytest.skip("the library does not have it")
-    before = _handles.disruptions()
+    before = _handles.abort_or_failure_epoch()
     getattr(raw, function)(*(ffi.NULL if argument is None else argument for argument in arguments))
     raw.aclGetRecentErrMsg()
-    assert _handles.disruptions() == before + 1
+    assert _handles.abort_or_failure_epoch() == before + 1
 
 
 @pytest.mark.simulator("faults")
@@ -523,7 +523,7 @@ ABORT = """if True:
 
     thread = threading.Thread(target=abort)
     thread.start()
-    while _handles.disruptions() < 2**64 - 1 or ({completes_events} and not event.is_done):
+    while _handles.abort_or_failure_epoch() < 2**64 - 1 or ({completes_events} and not event.is_done):
         pass  # until the abort is under way
     for function in (lambda: event.is_done, lambda: event.synchronize(timeout=0.01), lambda: waiting.is_done):
         ask(function)
@@ -588,7 +588,7 @@ def test_streams_that_wait_for_each_other_many_times(stream: Stream, other: Stre
 
 
 def test_a_synchronization_proves_the_waits_that_nothing_has_disturbed(device: Device) -> None:
-    count, event = _handles.disruptions(), Event()
+    count, event = _handles.abort_or_failure_epoch(), Event()
     uses = [threading.Event() for _ in range(5)]  # any objects
     kept = [weakref.ref(used) for used in uses]
     oldest, complete, before_it, failed, newest = batches = [Batch() for _ in uses]
@@ -641,13 +641,13 @@ def test_an_event_that_cannot_be_asked_leaves_it_to_a_synchronization(stream: St
 
 
 def test_a_long_chain_of_batches_goes_without_recursion() -> None:
-    last = _in_flight.Batch()
+    last = Batch()
     oldest = threading.Event()  # any object
     kept = weakref.ref(oldest)
     last.objects.append((oldest,))
     del oldest
     for _ in range(500_000):  # which as many calls of a destructor would not survive
-        new = _in_flight.Batch()
+        new = Batch()
         new.objects.append((object(),))
         new.previous, last = last, new
     assert kept() is not None
@@ -783,7 +783,7 @@ def test_a_garbage_collection_that_discards_a_stream_wherever_it_comes(device: D
         cycle: list[Any] = [Stream.from_handle(stream.handle)]
         cycle.append(cycle)
         kept.append(fill_and_forget(cycle[0]))
-        end_batch, often = stream._in_flight.end_batch, gc.get_threshold()
+        end_batch, often = stream._retention.end_batch, gc.get_threshold()
         del cycle
         gc.set_threshold(1)  # the new batch is what makes Python collect
         end_batch()

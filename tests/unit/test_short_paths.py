@@ -132,10 +132,10 @@ def test_what_is_done_is_let_go_without_python(
         event.record(stream)
         assert not event.is_done
         assert not stream.is_done
-        assert len(stream._in_flight) == 1
+        assert len(stream._retention) == 1
     assert lib.aclrtSynchronizeStream(stream._handle) == 0  # which the objects do not see
     assert called_in_python(lambda: complete(stream, event)) == []
-    assert len(stream._in_flight) == 0
+    assert len(stream._retention) == 0
 
 
 def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> None:
@@ -143,10 +143,10 @@ def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> Non
     with Latch(stream):
         for _ in range(10):
             copy_async(memory, pinned, stream)
-        assert len(stream._in_flight) == 1
+        assert len(stream._retention) == 1
         stream.record()  # what comes now is of another batch
         copy_async(memory, pinned, stream)
-        assert len(stream._in_flight) == 2
+        assert len(stream._retention) == 2
 
 
 PARTS: dict[str, Callable[[PinnedBuffer[Any]], Any]] = {
@@ -353,11 +353,11 @@ def test_what_a_stream_uses_is_kept_behind_a_short_path(stream: Stream, other: S
     with Buffer(64) as buffer:
         fill_async(buffer, 1, stream)
         other.wait(stream)
-        assert stream._in_flight
+        assert stream._retention
         other.synchronize()
         stream.synchronize()
-        assert not stream._in_flight
-        assert not other._in_flight
+        assert not stream._retention
+        assert not other._retention
 
 
 def test_a_handle_is_found_without_python(device: Device) -> None:

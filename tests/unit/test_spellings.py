@@ -110,18 +110,18 @@ def test_a_block_chooses_the_current_stream_without_python(it: Things) -> None:
 
     with it.stream.as_current():
         assert current() == []
-        assert it.event._work is it.stream._in_flight.work
+        assert it.event._window is it.stream._retention.window
         with it.other.as_current():
             it.event.record()
-            assert it.event._work is it.other._in_flight.work
+            assert it.event._window is it.other._retention.window
     it.event.record()
-    assert it.event._work is Stream.default()._in_flight.work
+    assert it.event._window is Stream.default()._retention.window
 
 
 def test_a_stream_that_a_block_has_chosen_is_not_used_in_another_context(it: Things) -> None:
     with it.stream.as_current(), Context(0) as context, Event() as inside:
         inside.record()
-        assert inside._work is context.default_stream._in_flight.work
+        assert inside._window is context.default_stream._retention.window
     context.close()
 
 
@@ -129,10 +129,10 @@ def test_each_context_has_its_default_stream(it: Things) -> None:
     with Context(0) as context, Event() as event:
         for _ in range(2):
             event.record()
-            assert event._work is context.default_stream._in_flight.work
+            assert event._window is context.default_stream._retention.window
     context.close()
     it.event.record()
-    assert it.event._work is Stream.default()._in_flight.work
+    assert it.event._window is Stream.default()._retention.window
 
 
 def closed(thing: Any) -> Any:

@@ -149,10 +149,10 @@ def test_a_bytearray_keeps_its_size_while_a_copy_may_use_it(stream: Stream) -> N
 def test_a_copy_that_is_refused_keeps_nothing_alive(stream: Stream) -> None:
     memory, pinned = Buffer(8), PinnedBuffer(64)
     references = [weakref.ref(memory), weakref.ref(pinned)]
-    kept = len(stream._in_flight)
+    kept = len(stream._retention)
     with pytest.raises(InvalidArgument):
         copy_async(memory, pinned, stream)
-    assert len(stream._in_flight) == kept
+    assert len(stream._retention) == kept
     del memory, pinned
     gc.collect()
     assert all(reference() is None for reference in references)
@@ -208,4 +208,4 @@ def test_threads_copy_on_one_stream(stream: Stream, device: Device) -> None:
 
     in_threads(*(partial(work, value) for value in (0, 60, 120)))
     stream.synchronize()
-    assert len(stream._in_flight) == 0
+    assert len(stream._retention) == 0
