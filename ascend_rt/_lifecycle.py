@@ -49,8 +49,24 @@ from ascend_rt._locks import new_lock
 from ascend_rt.errors import AclError, AclWarning, NotSupported
 
 if TYPE_CHECKING:
-    from ascend_rt._resource import Resource
-    from ascend_rt.context import Context
+    from typing import Protocol
+
+    class Discarded(Protocol):
+        """An object that is closed later than it was discarded."""
+
+        def _close_if_done(self) -> bool: ...
+
+    class ExplicitContext(Protocol):
+        """An object of a context that it owns."""
+
+        @property
+        def _home(self) -> Home: ...
+        @property
+        def _is_open(self) -> bool: ...
+        @property
+        def _is_closing(self) -> bool: ...
+        def _give_back(self, function: Callable[..., int], /) -> int: ...
+
 
 # How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
 _WORK_MS = 5_000
@@ -110,10 +126,10 @@ HOST = Home(Era(-1))  # of objects that no reset of a device frees
 _lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
-_deferred: deque[Resource] = _handles.deferred
+_deferred: deque[Discarded] = _handles.deferred
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
-explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
+explicit_contexts: WeakValueDictionary[int, ExplicitContext] = WeakValueDictionary()
 """Those that were created and not discarded, by their handles."""
 
 homes: dict[int, Home] = {}
@@ -260,7 +276,7 @@ def uncount_context(era: Era) -> None:
         _find_usual_home()
 
 
-def destroy_context(context: Context, handle: Any) -> None:
+def destroy_context(context: ExplicitContext, handle: Any) -> None:
     """Destroy an explicit context that was counted (``aclrtDestroyContext``)."""
     _release(context._home.era.device_id, _DESTROY, handle, context=context)
 
@@ -289,7 +305,7 @@ def _release(
     *,
     unless_last: bool = False,
     function: str | None = None,
-    context: Context | None = None,
+    context: ExplicitContext | None = None,
 ) -> None:
     function = function or undo
     arguments = device_id, "references", undo, function, argument, unless_last, context
@@ -319,7 +335,7 @@ def _release_now(
     function: str,
     argument: Any,
     unless_last: bool = False,
-    context: Context | None = None,
+    context: ExplicitContext | None = None,
 ) -> int:
     released: dict[str, int] = {}
     ended: dict[int, Era] = {}
@@ -414,7 +430,7 @@ def _is_set(device_id: int) -> bool:
     return bool(active[0])
 
 
-def defer(discarded: Resource) -> None:
+def defer(discarded: Discarded) -> None:
     """Keep an object that was discarded where it cannot be destroyed: with work pending, or without a context."""
     _deferred.append(discarded)
 

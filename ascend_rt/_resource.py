@@ -51,6 +51,7 @@ class Resource(Handle):
     __slots__ = ()
     _home: Home
     _what: ClassVar[str] = "resource"
+    _is_counted: ClassVar[bool] = True  # among what must be closed
     _needs_context: ClassVar[bool] = False  # the destruction, which switches to one if the thread has another
 
     def _begin(self) -> None:

@@ -15,9 +15,10 @@ from ascend_rt._in_flight import allocated, check_allocation
 from ascend_rt._lifecycle import HOST, Home, home_of
 from ascend_rt._resource import Resource
 from ascend_rt.context import home
+from ascend_rt.device import Device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import SupportsIndex, TypeVar
 
     import numpy as np
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer as BufferProtocol
     from typing_extensions import Self
 
-    from ascend_rt.device import Device
     from ascend_rt.enums import MemLocationType, MemMallocPolicy
 
     # That arrays have the buffer protocol, numpy's types say from Python 3.12 on.
@@ -340,8 +340,6 @@ class Buffer(Resource, BufferHandle):
     @property
     def device(self) -> Device:
         """The device that the memory is on (``aclrtPointerGetAttributes``); ValueError if it is the host's."""
-        from ascend_rt.device import Device
-
         attributes = pointer_attributes(self.handle)
         if attributes.location not in _ON_DEVICE:
             raise ValueError(
@@ -426,8 +424,6 @@ class RegisteredMemory(Resource):
     _device: Device
 
     def __init__(self, array: HostMemory, *, mapped: bool = False) -> None:
-        from ascend_rt.device import Device
-
         self._begin()
         self._array = bytes_of(array, "array", "register the array that it is a view of", writable=True)
         self._device = Device.current()
@@ -459,25 +455,38 @@ def on_device(operand: Buffer) -> Any:
     return operand._handle
 
 
-def allocated_on_host(free: Callable[[Any], None], allocate: Callable[..., None], nbytes: int, *options: Any) -> Any:
-    """Return a pointer to memory that is freed with the last reference to it.
+class HostAllocation(Resource):
+    """Memory that the host accesses; it is freed with the last reference to its pointer.
 
     Parameters
     ----------
-    free : callable
-        Frees the memory whose address is in a cell, if one is.
-    allocate : callable
-        Allocates it: called with the cell, the size and the options.
+    allocate, free : str
+        The C functions.
     nbytes : int
         The size.
+    *options
+        What the first function takes behind the size.
     """
-    cell = ffi.gc(ffi.new("void **"), free)  # which owns the memory as soon as there is any
-    allocate(cell, nbytes, *options)
-    return ffi.gc(cell[0], partial(_keep, cell), nbytes)
+
+    __slots__ = ("_free",)
+    _what = "memory of the host"
+    _is_counted = False  # by no_leaks(): it ends with the last reference
+
+    def __init__(self, allocate: str, free: str, nbytes: int, *options: Any) -> None:
+        self._begin()
+        self._free, cell = free, ffi.new("void **")
+        allocated(allocate, self._create, HOST, cell, getattr(lib, allocate), cell, nbytes, *options)
+
+    def _destroy(self, handle: Any) -> None:
+        self._unmake(self._free)
+
+    def pointer(self, nbytes: int) -> Any:
+        """Return a pointer that keeps the memory alive."""
+        return ffi.gc(self._handle, partial(_keep, self), nbytes)
 
 
-def _keep(cell: Any, pointer: Any) -> None:
-    """Do nothing: a destructor that keeps a cell alive as long as the pointer."""
+def _keep(allocation: HostAllocation, pointer: Any) -> None:
+    """Do nothing: a destructor that keeps an allocation alive as long as the pointer."""
 
 
 def check_size(nbytes: int) -> int:

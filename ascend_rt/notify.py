@@ -79,6 +79,7 @@ class Notify(Resource):
     """
 
     __slots__ = ()
+    _is_notify = True  # by which streams know it without importing this module
     _what = "notify"
     _needs_context = True
 

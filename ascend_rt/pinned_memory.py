@@ -4,22 +4,16 @@
 from __future__ import annotations
 
 import math
-import sys
-from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ascend_rt import _handles, _lifecycle
+from ascend_rt import _handles
 from ascend_rt._arrays import numbers, plain
-from ascend_rt._driver import check, ffi, lib
-from ascend_rt._in_flight import allocated
-from ascend_rt.errors import ForkedProcess, RuntimeClosed
-from ascend_rt.memory import allocated_on_host, check_size
+from ascend_rt._driver import ffi
+from ascend_rt.memory import HostAllocation, check_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
     from numpy.typing import DTypeLike, NDArray
@@ -156,11 +150,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     @classmethod
     def _allocate(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PinnedBuffer[Any]:
-        _lifecycle.initialize()
         nbytes = math.prod(shape) * dtype.itemsize
-        # The array holds the buffer, the buffer holds the pointer, and the end of the pointer frees the memory.
-        allocate = partial(allocated, "aclrtMallocHost", lib.aclrtMallocHost)
-        memory = allocated_on_host(_free_host, allocate, nbytes)
+        # The array holds the buffer, the buffer the pointer, and the pointer the memory.
+        memory = HostAllocation("aclrtMallocHost", "aclrtFreeHost", nbytes).pointer(nbytes)
         array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
         return array
 
@@ -229,12 +221,3 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         plain = np.asarray(array)
         is_scalar = plain.ndim == 0 if return_scalar is None else return_scalar  # which numpy 1 does not tell
         return plain[()] if is_scalar else plain
-
-
-def _free_host(cell: Any, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: as in _resource
-    if is_too_late() or not cell[0]:  # the module may be empty, and what was opened is given back already
-        return
-    with suppress(RuntimeClosed, ForkedProcess):
-        code = lib.aclrtFreeHost(cell[0])
-        if code:
-            check(code, "aclrtFreeHost")

@@ -258,12 +258,10 @@ class Stream(Resource, StreamHandle):
         if newest is not None and other._is_newest(newest[1]):
             self._retention.retain_across_wait(other, newest[0], before_it)
 
-    def _wait_for(self, other: object, timeout: float | None) -> None:
+    def _wait_for(self, other: Any, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
         self._handle  # noqa: B018  (a closed stream says so)
-        from ascend_rt.notify import Notify  # which uses this module
-
-        if isinstance(other, Notify):
+        if getattr(other, "_is_notify", False):
             other.wait(self, timeout)
         elif (handle := _integer(other, "npu_event")) is not None:
             self.wait(Event.from_handle(handle), timeout)
@@ -301,7 +299,7 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclmdlRICaptureBegin``, ``aclmdlRICaptureEnd``. 910B, 910C, 950, 310P. API reference 15.
         """
-        from ascend_rt.graph import capture  # graphs are launched on streams, so that module imports this one
+        from ascend_rt.graph import capture  # which most programs do not need
 
         return capture(self, mode)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.memory import content, pattern
+from support.memory import content, note_freed, pattern
 from support.threads import in_thread
 
 from ascend_rt import (
@@ -29,7 +29,6 @@ from ascend_rt import (
 )
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import ClosedError, NoContext
-from ascend_rt.pinned_memory import _free_host
 from ascend_rt.testing import Latch
 
 NUMBERS = np.arange(24, dtype=np.int16).reshape(4, 6)
@@ -289,13 +288,7 @@ VIEWS: dict[str, Callable[[PinnedBuffer[Any]], Any]] = {
 
 @pytest.mark.parametrize("make", VIEWS.values(), ids=VIEWS.keys())
 def test_the_last_view_frees_the_pinned_array(make: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    freed: list[Any] = []
-
-    def free(pointer: Any) -> None:
-        freed.append(pointer)
-        _free_host(pointer)
-
-    monkeypatch.setattr("ascend_rt.pinned_memory._free_host", free)
+    freed = note_freed(monkeypatch)
     pinned = PinnedBuffer.from_array(NUMBERS)
     view = make(pinned)
     pinned.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.memory import content
+from support.memory import content, note_freed
 from support.memory_pools import PAGE
 from support.threads import in_thread
 
@@ -30,7 +30,7 @@ from ascend_rt import (
 )
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, NoContext
-from ascend_rt.pinned_memory import _free_host
+from ascend_rt.memory import HostAllocation
 from ascend_rt.testing import Latch
 
 
@@ -98,22 +98,18 @@ VIEWS: dict[str, Callable[[PinnedBuffer], Any]] = {
 
 
 def test_memory_that_outlives_its_module_is_left_to_the_end_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("lib", "check", "suppress"):
-        monkeypatch.setattr(f"ascend_rt.pinned_memory.{name}", None)  # as when the interpreter ends
-    _free_host(None, lambda: True)
+    allocation = HostAllocation("aclrtMallocHost", "aclrtFreeHost", 64)
+    with monkeypatch.context() as patch:
+        patch.setattr("ascend_rt.memory.lib", None)  # as when the interpreter ends
+        allocation._discard(lambda: True)
+    assert not allocation.is_closed
 
 
 @pytest.mark.parametrize("make", VIEWS.values(), ids=VIEWS.keys())
 def test_the_last_view_frees_the_pinned_memory(
     make: Callable[[PinnedBuffer], Any], device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    freed: list[Any] = []
-
-    def free(pointer: Any) -> None:
-        freed.append(pointer)
-        _free_host(pointer)
-
-    monkeypatch.setattr("ascend_rt.pinned_memory._free_host", free)
+    freed = note_freed(monkeypatch)
     pinned = PinnedBuffer(4096)
     pinned[:] = 5
     view = make(pinned)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.memory import note_freed
 
 from ascend_rt import (
     Buffer,
@@ -27,7 +28,6 @@ from ascend_rt import (
 )
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import ClosedError, InvalidArgument, NoContext
-from ascend_rt.managed_memory import _free
 from ascend_rt.testing import Latch
 
 pytestmark = pytest.mark.usefixtures("managed")
@@ -39,14 +39,7 @@ HOST, NOWHERE = -1, -2
 @pytest.fixture
 def given_back(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list of the memory that was freed."""
-    pointers: list[Any] = []
-
-    def note(pointer: Any) -> None:
-        pointers.append(pointer)
-        _free(pointer)
-
-    monkeypatch.setattr("ascend_rt.managed_memory._free", note)
-    return pointers
+    return note_freed(monkeypatch)
 
 
 # --- the host's view -------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.memory import content, pattern
+from support.memory import content, note_freed, pattern
 from support.threads import in_threads
 
 from ascend_rt import (
@@ -25,7 +25,6 @@ from ascend_rt import (
     sim,
 )
 from ascend_rt.errors import ClosedError, InvalidArgument, ResourceExhausted
-from ascend_rt.pinned_memory import _free_host
 from ascend_rt.testing import Latch
 
 
@@ -69,13 +68,7 @@ def test_both_sides_live_until_the_copy_is_done(submit: Submit, stream: Stream) 
 def test_a_pinned_buffer_that_gets_other_memory_keeps_what_copies_use(
     submit: Submit, times: int, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    freed: list[object] = []
-
-    def free(pointer: object) -> None:
-        freed.append(pointer)
-        _free_host(pointer)
-
-    monkeypatch.setattr("ascend_rt.pinned_memory._free_host", free)
+    freed = note_freed(monkeypatch)
     memory, pinned = Buffer(64), PinnedBuffer.from_array(pattern(64))
     reference = weakref.ref(pinned)
     with Latch(stream):
