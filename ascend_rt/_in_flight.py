@@ -28,29 +28,29 @@ or was dropped by an abort, and the runtime may report a failure later than it s
   else may record the event, and no abort has begun since. If the event was closed or recorded again, its stream is
   asked whether it has any work left.
 
-As long as there is neither, the batch stays with its owner. So the rules are these, for a stream whose work is done
-unless they say otherwise:
+As long as there is neither, the batch stays with its owner. So these are the rules, where the stream's own work is done
+unless they say otherwise, and the streams that it has waited for have other work to do:
 
-================ =========== ========================= ================================================================
-what happens     its own     what it waited for, if
-                 batches     the event is  the event
-                             complete      was closed
-================ =========== ============= =========== ================================================================
-synchronize      released    released      released    the first proof
-failure          released    released      kept        a synchronization that raises the failure of a task
-query            released    released      kept        ``is_done``
-event            released    released      kept        an event recorded behind the work is synchronized or queried
-device           released    released      kept        a synchronization of the device
-memory           released    released      kept        an allocation that finds no memory; it is tried again
-close            released    released      kept
-abort            released    kept          kept        an abort: events from before say nothing
-force            released    kept          kept        ``close(force=True)``, which aborts
-discard          released    released      kept        the object is discarded: a stream that is busy is closed later
-busy             kept        kept          kept        all of these questions, while its first task runs
-capture          kept        kept          kept        the stream is synchronized after a capture: the graph has it
-reset            released    kept          kept        the device was reset, and the stream is closed
-exit             kept        kept          kept        the end of the interpreter leaves what is pending to the process
-================ =========== ============= =========== ================================================================
+=========== ======== ================================== =================================================================
+what        its own  what it has waited for, and        so it goes
+happens              the event is
+                     complete, open    complete, closed
+=========== ======== ================= ================ =================================================================
+synchronize released released          released         a synchronization proves the waits
+failure     released released          kept             a synchronization that reports a failed task
+query       released released          kept             ``is_done``
+event       released released          kept             an event that was recorded behind the work is synchronized
+device      released released          kept             the device is synchronized
+memory      released released          kept             an allocation finds no memory, before it is tried again
+close       released released          kept             ``close()``
+discard     released released          kept             the last Python object goes
+abort       released kept              kept             ``abort()``: what was recorded before says nothing
+force       released kept              kept             ``close(force=True)``, which aborts
+busy        kept     kept              kept             all of these questions, while the first task runs
+graph       kept     --                --               a synchronization after a capture: the graph has it
+=========== ======== ================= ================ =================================================================
+
+What is pending when the interpreter ends is left to the process: :func:`leak_at_exit`.
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
 so what is added late to a batch was submitted before the record too.

@@ -170,7 +170,7 @@ static bool is_proven(PyObject *of_wait, uint64_t now) {
 static PyObject *completed_by(event *self, recorded newest) {
     aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
     __atomic_fetch_add(&self->asked, 1, __ATOMIC_SEQ_CST); /* from here on it is not destroyed */
-    if (newest.before != NULL && is_direct(QUERY_EVENT) && has_pointer(&self->handle)) {
+    if (is_direct(QUERY_EVENT) && has_pointer(&self->handle)) {
         void *const pointer = self->handle.pointer;
         Py_BEGIN_ALLOW_THREADS;
         if (FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status) != ACL_SUCCESS) {
@@ -195,12 +195,22 @@ static PyObject *completed_by_stream(batch *before) {
     return found;
 }
 
-/* The same for what a record has ended. The event is asked, and the stream if the event has been closed or recorded
- * again since. */
+/* Returns true if two batches were ended by the same stream, and neither was released. */
+static bool are_of_one_stream(batch *one, batch *other) {
+    PyObject *owner = get_field(one, &one->owner), *owner_of_other = get_field(other, &other->owner);
+    const bool are_so = owner == owner_of_other;
+    Py_XDECREF(owner_of_other);
+    Py_XDECREF(owner);
+    return are_so;
+}
+
+/* The same for what a record has ended. The event is asked, whose newest record may be a later one of the same stream,
+ * and the stream if the event was closed or recorded again since. */
 static PyObject *completed_by_record(event *self, batch *before) {
     const recorded newest = newest_record(self);
     const bool is_lost = newest.before != (PyObject *)before || LOAD(self->handle.state) >= CLOSING;
-    PyObject *found = completed_by(self, newest);
+    const bool is_asked = newest.before != NULL && are_of_one_stream((batch *)newest.before, before);
+    PyObject *found = is_asked ? completed_by(self, newest) : NULL;
     Py_XDECREF(newest.before);
     return found != NULL || !is_lost ? found : completed_by_stream(before);
 }

@@ -184,3 +184,28 @@ def programs() -> Iterator[Programs]:
     programs = Programs("numpy", "ascend_rt")
     yield programs
     programs.close()
+
+
+@pytest.fixture
+def while_called(monkeypatch: pytest.MonkeyPatch, lib: Any) -> Callable[..., None]:
+    """Return a function that does things once before and after the next call of a C function, as another thread may."""
+
+    def do_while(name: str, before: Callable[[], object], after: Callable[[], object]) -> None:
+        real = getattr(lib, name)
+
+        def once(*arguments: Any) -> Any:
+            monkeypatch.setattr(lib, name, real)
+            before()
+            result = real(*arguments)
+            after()
+            return result
+
+        monkeypatch.setattr(lib, name, once)
+
+    return do_while
+
+
+@pytest.fixture
+def after(while_called: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that does something once, right after the next call of a C function, as another thread may."""
+    return lambda name, action: while_called(name, lambda: None, action)
