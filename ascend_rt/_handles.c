@@ -364,7 +364,7 @@ static bool begin_batch(retention *self) {
         return false;
     }
     if (PyList_Size(self->open->objects) > 0) { /* no garbage collection has ended it */
-        self->open->owner = Py_NewRef((PyObject *)self);
+        STORE(self->open->owner, Py_NewRef((PyObject *)self));
         new->previous = (PyObject *)self->open;
         self->open = new;
     } else {

@@ -10,16 +10,16 @@ static bool can_launch(graph *self, PyObject *on) {
     return is_direct(EXECUTE) && has_pointer(&self->handle) && has_pointer((handle *)on);
 }
 
-/* Returns true if a batch of a graph, or that of its capture, keeps anything. */
-static bool is_anything_in(PyObject *retained) {
-    const batch *const changed = (batch *)retained, *const captured = (batch *)changed->previous;
-    return PyList_Size(changed->objects) > 0 || (!is_none(changed->previous) && PyList_Size(captured->objects) > 0);
+static bool has_objects(const PyObject *of) {
+    return of != NULL && Py_TYPE(of) == batch_type && PyList_Size(((const batch *)of)->objects) > 0;
 }
 
 static PyObject *launch(graph *self, stream *stream_) {
     void *const pointer = self->handle.pointer, *const on = stream_->handle.pointer;
     PyObject *retained = get_field(self, &self->retained); /* another thread may close the graph, which gives it up */
-    PyObject *const used = retained != NULL && is_anything_in(retained) ? retained : NULL;
+    const bool uses_anything =
+        has_objects(retained) || (retained != NULL && has_objects(((batch *)retained)->previous));
+    PyObject *const used = uses_anything ? retained : NULL;
     submission made;
     SUBMIT(made, on, used, NULL, FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on));
     PyObject *result = submission_end(&made, EXECUTE, stream_->retention, used, NULL);

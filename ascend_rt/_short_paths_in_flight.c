@@ -45,16 +45,6 @@ static bool add_to_batch(PyObject *to, PyObject *objects) {
     return PyList_Append(((batch *)to)->objects, objects) == 0;
 }
 
-PyObject *retention_retain(PyObject *self, PyObject *objects) {
-    PyObject *of_graph = NULL;
-    bool is_kept = find_batch_of_graph((retention *)self, &of_graph);
-    if (is_kept) {
-        is_kept = of_graph != NULL ? add_to_batch(of_graph, objects) : retention_add((retention *)self, objects);
-    }
-    Py_XDECREF(of_graph);
-    return is_kept ? Py_NewRef(Py_None) : NULL;
-}
-
 PyObject *retention_retain_if_captured(PyObject *self, PyObject *objects) {
     PyObject *of_graph = NULL;
     if (!find_batch_of_graph((retention *)self, &of_graph) || (of_graph != NULL && !add_to_batch(of_graph, objects))) {
@@ -62,6 +52,13 @@ PyObject *retention_retain_if_captured(PyObject *self, PyObject *objects) {
         return NULL;
     }
     return of_graph != NULL ? of_graph : Py_NewRef(Py_None);
+}
+
+PyObject *retention_retain(PyObject *self, PyObject *objects) {
+    PyObject *of_graph = retention_retain_if_captured(self, objects);
+    const bool is_kept = of_graph != NULL && (of_graph != Py_None || retention_add((retention *)self, objects));
+    Py_XDECREF(of_graph);
+    return is_kept ? Py_NewRef(Py_None) : NULL;
 }
 
 /* What a task uses, as batches have it; the second may be NULL. */
@@ -103,8 +100,8 @@ PyObject *submission_end(submission *made, int place, retention *self, PyObject 
     if (made->is_made && made->code != ACL_SUCCESS) {
         fail(made->code, functions[place].name);
     } else if (is_done && first != NULL) {
-        is_done = submission_is_of_graph(made, first, second, &is_of_graph) &&
-                  (is_of_graph || retain_by_stream(self, first, second));
+        is_done = submission_is_of_graph(made, first, second, &is_of_graph);
+        is_done = (is_of_graph || retain_by_stream(self, first, second)) && is_done;
     }
     Py_XDECREF(made->before);
     return is_done ? Py_NewRef(Py_None) : NULL;
