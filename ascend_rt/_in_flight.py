@@ -1,32 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tasks of a stream use stays alive until they are known to be done: their :class:`Retention` owns it.
 
-The runtime gets addresses, and says nothing when it needs them no more. So what a task uses is put into a batch, right
-after the submission, without a question to the runtime:
+The runtime gets addresses, and does not say when it no longer needs them. So what a task uses is put into a batch, right
+after the submission, and the runtime is asked nothing for it:
 
-========= ================================= ===================================== =====================================
-batch     it has what these tasks use       its owner                             others that refer to it
-========= ================================= ===================================== =====================================
-open      those since the newest mark       the retention of the stream           --
-ended     those before a mark               the same, as a chain, newest first    the event whose record was the mark;
-                                                                                  streams that wait for that event
-captured  those of a graph                  the graph; until the capture ends, a  batches of the streams that execute
-                                            table in C, and, if its end is told,  the graph
-                                            until then
-========= ================================= ===================================== =====================================
+======== ============================== ========================================== =====================================
+batch    it has what these tasks use    its owner                                  others that refer to it
+======== ============================== ========================================== =====================================
+open     those since the newest mark    the retention of the stream                --
+ended    those before a mark            the same, in a chain, the newest first     the event whose record is the mark;
+                                                                                   streams that wait for that event
+captured those of a graph               :data:`ascend_rt._captured.graphs`, during batches of the streams that execute
+                                        a capture; the :class:`~ascend_rt.Graph`,  the graph
+                                        or, for a capture of the C function, the
+                                        former until the graph is destroyed
+======== ============================== ========================================== =====================================
 
-A mark is a record or a question: it ends the open batch first. When it is complete, so is all that was submitted
-before, and the batch is released with those before it. A stream that waits for an event refers to the batch that the
-record has ended. That the stream completes does not release what the other stream has used: the wait may have failed,
-or was dropped by an abort, and the runtime may report a failure later than it shows completion. There are two proofs:
+A mark is a record, a query or a synchronization: it ends the open batch first. When it is complete, so is all that was
+submitted before, and the batch is released with those before it. A stream that waits for an event refers to the batch
+that the record has ended. If that stream completes, this alone does not release what the other one has used: the wait
+may have failed, or was dropped by an abort, and the runtime may report a failure later than it shows completion. There
+are two proofs:
 
-- A synchronization of the waiting stream reports no failure, and since before the wait there was no abort and no
-  failure: then the wait has succeeded. (:func:`ascend_rt._handles.abort_or_failure_epoch` counts both, whoever makes
-  the call; those of other libraries pass the table of functions by.) It proves nothing if the library tells of no
-  failure, or if the streams are not known to be of one device.
-- The event is asked, and complete: then so is its newest record, if all records that go on were on one stream, nobody
-  else may record the event, and no abort has begun since. If the event was closed or recorded again, its stream is
-  asked whether it has any work left.
+- A synchronization of the waiting stream reports no failure, and there was neither an abort nor a failure since before
+  the wait: then the wait has succeeded. ``abort_or_failure_epoch`` counts both, whoever makes the call in this process
+  through the table of functions. That proves nothing if the library does not report failures to a callback, or if the
+  two streams are not known to be of one device.
+- The event is complete when it is asked. That proves nothing if two streams have recorded it at the same time, if
+  others may record it, or if an abort has begun since the record: on some products it completes the event while a task
+  still runs. If the event was closed or recorded again, its stream is asked whether it has any work left.
 
 As long as there is neither, the batch stays with its owner. So these are the rules, where the stream's own work is done
 unless they say otherwise, and the streams that it has waited for have other work to do:
