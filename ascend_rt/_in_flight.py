@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tasks of a stream use stays alive until they are known to be done: their :class:`Retention` owns it.
 
-The runtime gets addresses, and does not say when it no longer needs them. So what a task uses is put into a batch, right
-after the submission, and the runtime is asked nothing for it:
+The runtime gets addresses, and does not say when it no longer needs them. So what a task uses is put into a batch
+right after the submission, and the runtime is asked nothing for it:
 
 ======== ============================== ========================================== =====================================
 batch    it has what these tasks use    its owner                                  others that refer to it
@@ -30,27 +30,27 @@ are two proofs:
   others may record it, or if an abort has begun since the record: on some products it completes the event while a task
   still runs. If the event was closed or recorded again, its stream is asked whether it has any work left.
 
-As long as there is neither, the batch stays with its owner. So these are the rules, where the stream's own work is done
-unless they say otherwise, and the streams that it has waited for have other work to do:
+As long as there is neither, the batch stays with its owner. These are the rules. The stream's own work is done, unless
+they say otherwise; the streams that it has waited for have other work to do, and the events are complete.
 
-=========== ======== ================================== =================================================================
-what        its own  what it has waited for, and        so it goes
-happens              the event is
-                     complete, open    complete, closed
-=========== ======== ================= ================ =================================================================
-synchronize released released          released         a synchronization proves the waits
-failure     released released          kept             a synchronization that reports a failed task
-query       released released          kept             ``is_done``
-event       released released          kept             an event that was recorded behind the work is synchronized
-device      released released          kept             the device is synchronized
-memory      released released          kept             an allocation finds no memory, before it is tried again
-close       released released          kept             ``close()``
-discard     released released          kept             the last Python object goes
-abort       released kept              kept             ``abort()``: what was recorded before says nothing
-force       released kept              kept             ``close(force=True)``, which aborts
-busy        kept     kept              kept             all of these questions, while the first task runs
-graph       kept     --                --               a synchronization after a capture: the graph has it
-=========== ======== ================= ================ =================================================================
+=========== ======== =================== ================== ==========================================================
+what        its own  what it waited for, what it waited     so it goes
+happens              by an event that is for, by one that
+                     open                was closed since
+=========== ======== =================== ================== ==========================================================
+synchronize released released            released           a synchronization proves the waits
+failure     released released            kept               a synchronization that reports a failed task
+query       released released            kept               ``is_done``
+event       released released            kept               an event that was recorded behind the work is synchronized
+device      released released            kept               the device is synchronized
+memory      released released            kept               an allocation finds no memory, before it is tried again
+close       released released            kept               ``close()``
+discard     released released            kept               the last Python object goes
+abort       released kept                kept               ``abort()``: what was recorded before says nothing
+force       released kept                kept               ``close(force=True)``, which aborts
+busy        kept     kept                kept               all of these questions, while the first task runs
+graph       kept     --                  --                 a synchronization after a capture: the graph has it
+=========== ======== =================== ================== ==========================================================
 
 What is pending when the interpreter ends is left to the process: :func:`leak_at_exit`.
 
