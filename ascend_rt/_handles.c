@@ -297,7 +297,7 @@ static PyMethodDef event_methods[] = {
     {"_is_newest", event_is_newest, METH_O,
      "Return whether what was asked since was about the record of that number, as far as anybody can know."},
     {"_record", (PyCFunction)(void (*)(void))event_record_by, METH_FASTCALL,
-     "Call the function that records the event on the stream of an Retention; return the code."},
+     "Call the function that records the event on the stream of a Retention; return the code."},
     {0},
 };
 
@@ -413,9 +413,8 @@ static PyObject *retention_get_open(PyObject *self, void *unused) {
 static PyMethodDef retention_methods[] = {
     {"append", retention_append, METH_O, "Keep a tuple of objects although the stream may be captured meanwhile."},
     {"retain", retention_retain, METH_VARARGS,
-     "Keep objects until the tasks that were submitted so far are known to be done; while the stream is being "
-     "captured, "
-     "as long as the graph and its executions."},
+     "Keep objects until the tasks that were submitted so far are known to be done; during a capture of the stream, as "
+     "long as the graph and its executions."},
     {"retain_if_captured", retention_retain_if_captured, METH_VARARGS,
      "Keep objects if the stream is being captured, and return the batch of the graph; None: it is not."},
     {"retain_across_wait", retention_retain_across_wait, METH_VARARGS,
