@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "GraphTask", "KernelChange", "ValueWait", "ValueWrite"]
 
 CaptureMode = Literal["global", "thread_local", "relaxed"]
-_MODES = {mode: f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}" for mode in get_args(CaptureMode)}
+_MODES = {mode: getattr(lib, f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}") for mode in get_args(CaptureMode)}
 _LONGEST_NAME = 4096
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_MODEL_CONTEXT)
 
@@ -119,10 +119,10 @@ class Graph(Resource, GraphHandle):
     _needs_context = True
 
     @classmethod
-    def _being_captured(cls, batch: Batch, where: Home) -> Self:
+    def _being_captured(cls, stream: Stream, batch: Batch, where: Home) -> Self:
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
-        graph._context = current_handle()
+        graph._context = stream._context or current_handle()
         graph._retain_only(batch)
         graph._borrow(None, where)
         graph._forget()
@@ -267,7 +267,8 @@ class Graph(Resource, GraphHandle):
         code = self._give_back(lib.aclmdlRIDestroy)
         if is_expected(code, *_ANOTHER_CONTEXT):
             code = Context._lend(self._context, HOST)._call(self._give_back, lib.aclmdlRIDestroy)
-        check(code, "aclmdlRIDestroy")
+        if code:
+            check(code, "aclmdlRIDestroy")
         self._retain_only(Batch())  # executions that are under way have their own
 
 
@@ -386,11 +387,11 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     """Capture a stream; see :meth:`Stream.capture`."""
     if mode not in _MODES:
         raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
-    handle, begin = stream._handle, getattr(lib, _MODES[mode])
+    handle = stream._handle
     batch, where, out = Batch(), home(), ffi.new("aclmdlRI *")
-    captured, graph = Captured(batch), Graph._being_captured(batch, where)
+    captured, graph = Captured(batch), Graph._being_captured(stream, batch, where)
     try:
-        call("aclmdlRICaptureBegin", handle, begin)
+        call("aclmdlRICaptureBegin", handle, _MODES[mode])
         captured.begin(lib.ascend_rt_captured_graph(handle))
         yield graph
         captured.end()

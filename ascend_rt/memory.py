@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     ScalarT = TypeVar("ScalarT", bound=np.generic)
     KnownDType: TypeAlias = type[ScalarT] | np.dtype[ScalarT]
 
+_CELL = ffi.typeof("void **")
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)
 
@@ -473,8 +474,8 @@ class HostAllocation(Resource):
     _is_counted = False  # by no_leaks(): it ends with the last reference
 
     def __init__(self, allocate: str, free: str, nbytes: int, *options: Any) -> None:
-        self._begin()
-        self._free, cell = free, ffi.new("void **")
+        _lifecycle.initialize()
+        self._free, cell = free, ffi.new(_CELL)
         allocated(allocate, self._create, HOST, cell, getattr(lib, allocate), cell, nbytes, *options)
 
     def _destroy(self, handle: Any) -> None:
@@ -482,11 +483,10 @@ class HostAllocation(Resource):
 
     def pointer(self, nbytes: int) -> Any:
         """Return a pointer that keeps the memory alive."""
-        return ffi.gc(self._handle, partial(_keep, self), nbytes)
+        return ffi.gc(self._handle, self._end_pointer, nbytes)
 
-
-def _keep(allocation: HostAllocation, pointer: Any) -> None:
-    """Do nothing: a destructor that keeps an allocation alive as long as the pointer."""
+    def _end_pointer(self, pointer: Any) -> None:
+        """Do nothing: as the destructor of the pointer, it has kept the memory alive as long."""
 
 
 def check_size(nbytes: int) -> int:
