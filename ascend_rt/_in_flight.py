@@ -48,11 +48,11 @@ close       released released            kept               ``close()``
 discard     released released            kept               the last Python object goes
 abort       released kept                kept               ``abort()``: what was recorded before says nothing
 force       released kept                kept               ``close(force=True)``, which aborts
+reset       released kept                kept               the device is reset, which aborts, and the stream closed
 busy        kept     kept                kept               all of these questions, while the first task runs
 graph       kept     --                  --                 a synchronization after a capture: the graph has it
+exit        kept     kept                kept               what is pending is left to the process
 =========== ======== =================== ================== ==========================================================
-
-What is pending when the interpreter ends is left to the process: :func:`leak_at_exit`.
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
 so what is added late to a batch was submitted before the record too.

@@ -41,8 +41,16 @@ static bool find_batch_of_graph(retention *self, PyObject **batch) {
     return PyErr_Occurred() == NULL;
 }
 
+/* Adds to the batch of a graph, unless the task before uses the same: nothing is released while the graph is there. */
 static bool add_to_batch(PyObject *to, PyObject *objects) {
-    return PyList_Append(((batch *)to)->objects, objects) == 0;
+    PyObject *const all = ((batch *)to)->objects;
+    const Py_ssize_t count = PyList_Size(all), size = PyTuple_Size(objects);
+    PyObject *const last = count > 0 ? PyList_GetItem(all, count - 1) : NULL;
+    bool is_there = last != NULL && PyTuple_Size(last) == size;
+    for (Py_ssize_t i = 0; i < size && is_there; ++i) {
+        is_there = PyTuple_GetItem(last, i) == PyTuple_GetItem(objects, i);
+    }
+    return is_there || PyList_Append(all, objects) == 0;
 }
 
 PyObject *retention_retain_if_captured(PyObject *self, PyObject *objects) {

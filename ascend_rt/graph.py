@@ -123,22 +123,17 @@ class Graph(Resource, GraphHandle):
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
         graph._context = stream._context or current_handle()
-        graph._retain_only(batch)
+        graph._captured, graph._changed, graph._submitted = batch, {}, {}
+        graph._retained = graph._new_batch()
         graph._borrow(None, where)
         graph._forget()
         return graph
 
-    def _retain_only(self, captured: Batch) -> None:
-        """Retain what the tasks of a capture use, none of which was changed."""
-        self._captured, self._changed, self._submitted = captured, {}, {}
-        self._begin_batch()
-
-    def _begin_batch(self) -> None:
-        """Begin the batch of the executions from now on; those that were launched before have their own."""
+    def _new_batch(self) -> Batch:
+        """Return a batch for the executions from now on; those that were launched before have their own."""
         batch = Batch()
-        batch.objects.extend(self._changed.values())
         batch.previous = self._captured
-        self._retained = batch
+        return batch
 
     def launch(self, stream: Stream | None = None) -> None:
         """Execute the graph in the order of a stream; later work of the stream waits for it.
@@ -261,7 +256,9 @@ class Graph(Resource, GraphHandle):
         call("aclmdlRIUpdate", self._handle)
         self._changed |= self._submitted
         self._submitted = {}
-        self._begin_batch()
+        batch = self._new_batch()
+        batch.objects.extend(self._changed.values())
+        self._retained = batch
 
     def _destroy(self, handle: Any) -> None:
         code = self._give_back(lib.aclmdlRIDestroy)
@@ -269,7 +266,8 @@ class Graph(Resource, GraphHandle):
             code = Context._lend(self._context, HOST)._call(self._give_back, lib.aclmdlRIDestroy)
         if code:
             check(code, "aclmdlRIDestroy")
-        self._retain_only(Batch())  # executions that are under way have their own
+        self._captured = self._retained = Batch()  # executions that are under way have their own
+        self._changed, self._submitted = {}, {}
 
 
 class GraphTask:

@@ -30,6 +30,7 @@ from ascend_rt import (
     copy_async,
     copy_indirect,
     fill_async,
+    lib,
     sim,
 )
 from ascend_rt._handles import Batch
@@ -40,16 +41,30 @@ from ascend_rt.testing import Latch
 class Situation:
     """A stream that has used memory, and has waited for two streams that have, which are busy with other work now."""
 
-    def __init__(self, first: Callable[[Stream], object]) -> None:
-        self.others, self.stream = (Stream(), Stream()), Stream()
-        self.latch = first(self.stream)
+    def __init__(self, rule: str, there: Device) -> None:
+        self.others = Stream(), Stream()
         self.used = [fill_and_forget(other) for other in self.others]
         self.events = [other.record() for other in self.others]
+        there.set_current()
+        self.stream = Stream()
+        self.latches = [Latch(self.stream)] if rule in ("busy", "exit") else []
         for event in self.events:
             self.stream.wait(event)
-        self.events[1].close()
         self.used.insert(0, fill_and_forget(self.stream))
-        self.latches = [Latch(other) for other in self.others]
+        if not self.latches:
+            assert lib.aclrtSynchronizeStream(self.stream._handle) == 0  # of which the package does not know
+        Device(0).set_current()
+        self.events[1].close()
+        self.latches += [Latch(other) for other in self.others]
+
+    def fates(self) -> tuple[str, ...]:
+        return tuple("kept" if alive(used) else "released" for used in self.used)
+
+    def end(self) -> None:
+        for latch in self.latches:
+            latch.release()
+        Device(0).synchronize()
+        assert alive(*self.used) == []
 
 
 def fail(stream: Stream) -> None:
@@ -89,20 +104,28 @@ HAPPENS: dict[str, Callable[[Stream], object]] = {
 
 
 @pytest.mark.simulator("faults")
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "graph"])
-def test_what_is_released_is_what_the_table_says(rule: str, device: Device, lib: Any) -> None:
-    it = Situation(Latch if rule == "busy" else lambda stream: None)
-    if rule != "busy":
-        assert lib.aclrtSynchronizeStream(it.stream._handle) == 0  # of which the package does not know
+@pytest.mark.parametrize("rule", HAPPENS)
+def test_what_is_released_is_what_the_table_says(rule: str, device: Device) -> None:
+    it = Situation(rule, device)
     HAPPENS[rule](it.stream)
     if rule == "discard":
         del it.stream
-    fates = tuple("kept" if alive(used) else "released" for used in it.used)
-    for latch in (*it.latches, *filter(None, [it.latch])):
-        latch.release()
-    device.synchronize()
+    fates = it.fates()
+    it.end()
     assert fates == RULES[rule]
-    assert alive(*it.used) == []
+
+
+@pytest.mark.simulator("alone", "a reset ends streams of a second device")
+def test_what_a_reset_releases_is_what_the_table_says(device: Device) -> None:
+    Device(1).set_current()
+    Device(1).reset(force=True)  # what other tests have left: the reset below is to be that of the last reference
+    device.set_current()
+    it = Situation("reset", Device(1))
+    Device(1).reset()
+    it.stream.close()
+    fates = it.fates()
+    it.end()
+    assert fates == RULES["reset"]
 
 
 def test_what_a_graph_has_is_kept_as_the_table_says(stream: Stream) -> None:
@@ -114,18 +137,21 @@ def test_what_a_graph_has_is_kept_as_the_table_says(stream: Stream) -> None:
     assert alive(used) == []
 
 
-def test_the_table_names_all_that_is_tested() -> None:
-    assert set(RULES) == {*HAPPENS, "graph"}
-
-
-def test_what_is_pending_at_the_exit_is_left_to_the_process(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_pending_at_the_exit_is_left_to_the_process(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[object] = []
-    monkeypatch.setattr("ctypes.pythonapi", SimpleNamespace(Py_IncRef=lambda it: left.append(it.value)))
-    with Latch(stream):
-        fill_and_forget(stream)
+    it = Situation("exit", device)
+    with monkeypatch.context() as patch:
+        patch.setattr("ctypes.pythonapi", SimpleNamespace(Py_IncRef=lambda held: left.append(held.value)))
         _in_flight.leak_at_exit()
-    assert stream._retention in left
-    assert _captured.graphs in left
+    fates = it.fates()
+    it.end()
+    assert fates == RULES["exit"]
+    for owner in (_captured.graphs, *(stream._retention for stream in (it.stream, *it.others))):
+        assert any(held is owner for held in left)
+
+
+def test_every_rule_is_tested() -> None:
+    assert set(RULES) == {*HAPPENS, "reset", "graph", "exit"}
 
 
 LOWEST = ("_captured", "_failures", "_handles", "_in_flight", "_lifecycle")
