@@ -30,7 +30,7 @@ class Captured:
     """What belongs to one capture."""
 
     def __init__(self, batch: Batch) -> None:
-        self._batch = batch  # that the graph has
+        self._batch = batch  # of the graph
         self.failures: list[CaptureFailure] = []
         self.graph = 0  # its handle, once the capture has begun
 
@@ -56,14 +56,14 @@ class _Graphs(dict[int, Batch]):
         """Begin the batch of a graph whose capture was begun by the C function; the graph's end ends it."""
         if supports("aclmdlRIDestroyRegisterCallback"):
             handle = ffi.cast("aclmdlRI", graph)
-            # It fails if another thread was faster, or for the graph of a conditional task, whose end nothing tells:
-            # what that uses stays, as with a runtime that has no such function.
+            # It fails if another thread was faster, or for the graph of a conditional task, whose end is not
+            # reported: its operands stay, as with a runtime that has no such function.
             is_expected(lib.aclmdlRIDestroyRegisterCallback(handle, lib.ascend_rt_graph_destroyed_entry, handle))
         return self.setdefault(graph, Batch())
 
 
 graphs = _Graphs()
-"""What graphs use that are being captured, or whose end is told, by their handles; C looks here too."""
+"""Batches of the graphs that are being captured, or whose end is reported, by their handles; C looks here too."""
 
 _handles.note_graphs(graphs)
 

@@ -38,7 +38,7 @@ typedef struct event {
     char has_time;
 } event;
 
-/* What tasks use that were submitted one after the other, or that a graph has. */
+/* Operands of tasks that were submitted one after the other, or of a graph. */
 typedef struct batch {
     PyObject ob_base;
     PyObject *objects;  /* a list of tuples */
@@ -47,7 +47,7 @@ typedef struct batch {
     bool is_complete;   /* whether all tasks are known to be */
 } batch;
 
-/* What the tasks of a stream use; all Python objects of the stream share it. */
+/* Owner of the batches of a stream; all Python objects of the stream share it. */
 typedef struct retention {
     PyObject ob_base;
     PyObject *weak_references;
@@ -106,7 +106,7 @@ typedef struct failure_log {
 typedef struct error_window {
     PyObject ob_base;
     uint64_t seen;      /* how many failures of the process were looked at */
-    char needs_polling; /* whether the library tells of none, or the failure of this window is known */
+    char needs_polling; /* true if the library reports none, or the failure of this window is known */
 } error_window;
 
 extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,

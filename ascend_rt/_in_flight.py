@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tasks of a stream use stays alive until they are known to be done: their :class:`Retention` owns it.
+"""Operands of tasks stay alive until the tasks are known to be done: the :class:`Retention` of the stream owns them.
 
 The runtime gets addresses, and does not say when it no longer needs them. So what a task uses is put into a batch
 right after the submission, and the runtime is asked nothing for it:
@@ -92,7 +92,7 @@ _resets: set[Reset] = _handles.resets  # that go on
 
 
 class Retention(_handles.Retention):
-    """What the tasks of a stream use; the Python objects of the stream share it."""
+    """Owner of the operands of a stream's tasks; the Python objects of the stream share it."""
 
     __slots__ = ("context", "is_ending", "life")
     window: ErrorWindow

@@ -212,14 +212,14 @@ typedef struct submission {
 bool submission_begin(submission *made, uint64_t graph, PyObject *first, PyObject *second);
 
 /* After the call: finds whether the graph is sure to have the task. If another thread has begun or ended a capture
- * meanwhile, nobody knows: then the newest graph keeps what it uses, and the stream must, too. */
+ * meanwhile, that is not known: then the newest graph keeps what it uses, and the stream must, too. */
 bool submission_is_of_graph(const submission *made, PyObject *first, PyObject *second, bool *is_of_graph);
 
 /* Ends it: None, when what the task uses is kept, or NULL with an exception. */
 PyObject *submission_end(submission *made, int place, retention *self, PyObject *first, PyObject *second);
 
-/* Whether nothing has to be asked about failures of an error window, which is a field of an object. If the library
- * tells of no failure, only a synchronization of the stream finds out: who has made one need not ask. */
+/* Returns true if nothing has to be asked about failures of an error window, which is a field of an object. If the
+ * library reports no failure, only a synchronization of the stream finds out: who has made one need not ask. */
 static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_synchronized) {
     bool has_none = false;
     (void)owner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Retentions: what the tasks of a stream use, until they are done. ascend_rt._in_flight has the rules. */
+/* Retentions keep the operands of tasks until those are done. ascend_rt._in_flight has the rules. */
 #include "_short_paths.h"
 
 enum { ANY_DEVICE = UINT32_MAX }; /* _failures.ANY */
@@ -69,7 +69,7 @@ PyObject *retention_retain(PyObject *self, PyObject *objects) {
     return is_kept ? Py_NewRef(Py_None) : NULL;
 }
 
-/* What a task uses, as batches have it; the second may be NULL. */
+/* Operands of a task, as batches have them; the second may be NULL. */
 static PyObject *pair(PyObject *first, PyObject *second) { return PyTuple_Pack(second != NULL ? 2 : 1, first, second); }
 
 bool submission_begin(submission *made, uint64_t graph, PyObject *first, PyObject *second) {
@@ -131,8 +131,8 @@ static uint32_t device_of(batch *before) {
 }
 
 bool retain_across_wait(retention *self, PyObject *waited_for, PyObject *before, uint64_t epoch) {
-    /* If the library must be asked, nobody knows in time whether a wait has failed. Some products take a wait for an
-     * event of another device for none, and nobody knows the device of some borrowed streams. */
+    /* If the library must be asked, a wait that has failed is not known in time. Some products ignore a wait for an
+     * event of another device, and the device of some borrowed streams is not known. */
     const uint32_t device = device_of((batch *)before);
     const bool is_provable = !needs_polling(self) && device == self->device && device != ANY_DEVICE;
     PyObject *objects = Py_BuildValue("OKO", before, (unsigned long long)(is_provable ? epoch : UNKNOWN), waited_for);

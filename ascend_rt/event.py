@@ -83,7 +83,7 @@ class Event(Resource, EventHandle):
     """
 
     __slots__ = ()
-    _window: ErrorWindow | None  # that the newest record is in; None if there is none, or it was not made here
+    _window: ErrorWindow | None  # of the newest record; None if there is none, or it was not made here
     _before: Batch | None  # what its completion releases
     _what = "event"
 

@@ -111,10 +111,10 @@ class Graph(Resource, GraphHandle):
     """
 
     __slots__ = ("_captured", "_changed", "_context", "_submitted")
-    _captured: Batch  # what the tasks use since the capture
-    _changed: dict[int, tuple[object, ...]]  # what those use that were changed, by their handles
+    _captured: Batch  # operands of the tasks since the capture
+    _changed: dict[int, tuple[object, ...]]  # operands of tasks that were changed, by their handles
     _context: Any
-    _submitted: dict[int, tuple[object, ...]]  # what is to take the place of that with the next update that succeeds
+    _submitted: dict[int, tuple[object, ...]]  # those that take their place with the next update that succeeds
     _what = "graph"
     _needs_context = True
 
