@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.programs_in_forks import Programs
 
 ABI = Path(__file__).resolve().parents[2] / "backends" / "abi"
 
@@ -176,11 +175,3 @@ def no_allocator_is_left(no_device_memory_is_left: None) -> Iterator[None]:
     before = set(_registered)
     yield
     assert set(_registered) == before
-
-
-@pytest.fixture(scope="session")
-def programs() -> Iterator[Programs]:
-    """Return a process that runs many short programs, each in a fork of it."""
-    programs = Programs("numpy", "ascend_rt")
-    yield programs
-    programs.close()

@@ -43,5 +43,5 @@ def test_examples_run(source: Path, programs: Programs, tmp_path: Path, backend:
             f"run(Path({str(source)!r}), {names})",
         ]
         script.write_text("\n".join(lines), encoding="utf-8")
-        status, output = programs.run(script)
-        assert status == 0, output
+        ended = programs.run(script)
+        assert ended.status == 0, ended.errors

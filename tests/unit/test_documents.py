@@ -38,7 +38,8 @@ def test_example_runs(example: str, backend: str, programs: Programs, tmp_path: 
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
         status, output = done.returncode, done.stderr
     else:
-        status, output = programs.run(script)
+        ended = programs.run(script)
+        status, output = ended.status, ended.errors
     assert status == 0, output
 
 
