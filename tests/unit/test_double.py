@@ -21,6 +21,7 @@ PLAYER = TESTS / "conformance" / "calls.py"
 NOT_ELF = not sys.platform.startswith("linux")
 
 pytestmark = [
+    pytest.mark.full,
     pytest.mark.simulator("independent"),
     pytest.mark.skipif(NOT_ELF, reason="the double is an ELF library"),
 ]
@@ -28,16 +29,11 @@ pytestmark = [
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture(scope="module")
-def library() -> Path:
-    return doubles.build()
-
-
 @pytest.fixture
-def environment(library: Path) -> dict[str, str]:
+def environment(double: Path) -> dict[str, str]:
     """Return an environment in which the double is the vendor's library, and deaths are nobody else's concern."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_RT_DOUBLE_")}
-    return kept | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
+    return kept | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(double)}
 
 
 @pytest.fixture
@@ -107,9 +103,22 @@ def test_the_nth_call_of_any_function_fails(run: Run) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("variable", ["ASCEND_RT_DOUBLE_FAIL", "ASCEND_RT_DOUBLE_EXCEPTION_DELAY"])
-def test_settings_that_are_not_understood(library: Path, environment: dict[str, str], variable: str) -> None:
-    load = f"import ctypes; ctypes.CDLL({str(library)!r})"
+def test_a_call_never_returns(run: Run) -> None:
+    script = """
+    thread, codes = in_thread(lib.aclrtSynchronizeStream, stream)
+    thread.join(0.2)
+    print(codes, flush=True)
+    os._exit(0)
+    """
+    ended = run(script, ASCEND_RT_DOUBLE_SLOW="aclrtSynchronizeStream:1=-1;aclrtMalloc:0=1")
+    assert (ended.returncode, ended.stdout) == (0, "[]\n"), ended.stderr
+
+
+@pytest.mark.parametrize(
+    "variable", ["ASCEND_RT_DOUBLE_FAIL", "ASCEND_RT_DOUBLE_SLOW", "ASCEND_RT_DOUBLE_EXCEPTION_DELAY"]
+)
+def test_settings_that_are_not_understood(double: Path, environment: dict[str, str], variable: str) -> None:
+    load = f"import ctypes; ctypes.CDLL({str(double)!r})"
     env = environment | {variable: "soon"}
     ended = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, env=env, check=False)
     assert ended.returncode == -signal.SIGABRT
@@ -229,9 +238,9 @@ def test_functions_can_be_left_out(run: Run) -> None:
     assert run(script, "", ASCEND_RT_LIBRARY=without).stdout.split() == ["False", "True"]
 
 
-def test_it_is_taken_for_the_vendors(run: Run, library: Path) -> None:
+def test_it_is_taken_for_the_vendors(run: Run, double: Path) -> None:
     ended = run("from ascend_rt import library; print(library().backend, library().path)", "")
-    assert ended.stdout.split() == ["cann", str(library)]
+    assert ended.stdout.split() == ["cann", str(double)]
 
 
 # --- sessions of pytest ----------------------------------------------------------------------------------------------
@@ -309,14 +318,14 @@ Session = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def session(tmp_path: Path, environment: dict[str, str], library: Path) -> Session:
+def session(tmp_path: Path, environment: dict[str, str], double: Path) -> Session:
     """Return a function that runs tests as on a card, where the environment leads to the installation."""
 
     def start(tests: str, *options: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\naddopts = -p conftest\n")
         (tmp_path / "test_it.py").write_text(tests)
         env = {name: value for name, value in environment.items() if name != "ASCEND_RT_LIBRARY"}
-        env |= {"ASCEND_HOME_PATH": str(library.parents[1]), "PYTHONPATH": str(TESTS)}
+        env |= {"ASCEND_HOME_PATH": str(double.parents[1]), "PYTHONPATH": str(TESTS)}
         command = [sys.executable, "-m", "pytest", "-v", "--backend", "cann", "-p", "no:cacheprovider", *options]
         return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
 
