@@ -176,6 +176,7 @@ def test_smoke_run_of_the_first_use_has_a_time_for_every_step(load: Any, tmp_pat
     assert all(float(line.rpartition(": ")[2].split()[0]) > 0 for line in lines)
 
 
+@pytest.mark.full
 def test_what_needs_a_compiler_is_left_out_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("CXX", "no-such-compiler++")
@@ -195,6 +196,7 @@ def test_what_needs_a_compiler_is_left_out_without_one(tmp_path: Path, monkeypat
     assert not {who for who, _ in found.runs} & {"c", "threads_cpp"}
 
 
+@pytest.mark.full
 def test_a_program_that_fails_is_named_with_what_it_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cc").write_text("#!/bin/sh\necho out of order >&2\nexit 7\n", encoding="utf-8")
     (tmp_path / "cc").chmod(0o755)
@@ -207,6 +209,7 @@ def test_a_program_that_fails_is_named_with_what_it_printed(tmp_path: Path, monk
     assert done.stderr == "ascend-rt: no result: c/event_record\n"
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the look-alike is an ELF library")
 def test_what_the_library_does_not_have_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = sim.library_path().read_bytes()

@@ -26,7 +26,10 @@ def run_demo(*arguments: str, cwd: Path, **environment: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("size", [1, 4095, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (5 << 20) + 17])
+SIZES = [4095, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]
+
+
+@pytest.mark.parametrize("size", [1, (5 << 20) + 17, *(pytest.param(size, marks=pytest.mark.full) for size in SIZES)])
 def test_any_file_comes_back(size: int, tmp_path: Path, backend: str) -> None:
     file = tmp_path / "any"
     file.write_bytes(os.urandom(size))
@@ -68,7 +71,7 @@ def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: 
 
 
 # The copies of the stages, their records, and the tasks of the latency's measurement behind them.
-@pytest.mark.parametrize("nth", [*range(1, 14), 500])
+@pytest.mark.parametrize("nth", [1, 500, *(pytest.param(nth, marks=pytest.mark.full) for nth in range(2, 14))])
 @pytest.mark.simulator("faults")
 def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path) -> None:
     file = tmp_path / "any"

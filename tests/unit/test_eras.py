@@ -253,7 +253,7 @@ def noting(declared: Any, tmp_path_factory: pytest.TempPathFactory, build: Any, 
     return found
 
 
-@pytest.fixture(scope="module", params=["C", "Python"])
+@pytest.fixture(scope="module", params=["C", pytest.param("Python", marks=pytest.mark.full)])
 def answers(noting: Path, request: pytest.FixtureRequest) -> Answers:
     """Return what each use of an ended object has raised, and which functions of the library it has called."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "ASCEND_RT_SIM_CARDS") if name in os.environ}

@@ -352,10 +352,12 @@ class TestDefects:
         assert report()["groups"]["g10_device"]["detail"] == "resets the device: --allow-reset"
         assert verify("--compare", "ascend_rt-report.json").returncode == 0
 
+    @pytest.mark.full
     def test_a_reset_that_is_allowed(self, on: Verify, report: Any) -> None:
         assert on("--allow-reset").returncode == 0
         assert report()["groups"]["g10_device"]["state"] == "done"
 
+    @pytest.mark.full
     @pytest.mark.parametrize("options", [(), ("--allow-garbage",)])
     def test_garbage_is_played_only_if_it_is_asked_for(
         self, on: Verify, verify: Verify, report: Any, options: tuple[str, ...]
@@ -377,6 +379,7 @@ class TestDefects:
         line = "aclInit: g02_init [NULL path]: the card answers 507008, the simulator 0"
         assert line in compared.stdout.splitlines()
 
+    @pytest.mark.full
     def test_numbers_that_json_does_not_have(self, verify: Verify, card: Callable[..., Path], report: Any) -> None:
         name = "aclrtEventElapsedTime(float *ms, void *begin, void *end)"
         where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(**{name: "*ms = -1 / 0.0; return 0;"})}
@@ -388,6 +391,7 @@ class TestDefects:
         line = f"aclrtEventElapsedTime: {group} [same event]: the card answers 0 ['-inf'], the simulator 0 [0.0]"
         assert line in compared.stdout.splitlines()
 
+    @pytest.mark.full
     def test_a_library_that_hangs_at_exit_has_answered_before(self, card: Callable[..., Path]) -> None:
         library = card(**{"__attribute__((destructor)) at_exit": "for (;;) pause();"})
         environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
@@ -406,6 +410,7 @@ class TestDefects:
         assert "fact_4.6: hung in aclrtHostRegister" in ended.stdout
         assert report()["groups"]["g02_init"]["state"] == "done"
 
+    @pytest.mark.full
     def test_a_crash_costs_one_measurement(self, verify: Verify, card: Callable[..., Path], report: Any) -> None:
         where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(aclrtQueryEventStatus="raise(SIGSEGV);")}
         ended = verify("--only", "latencies", "--smoke", "--device", 0, **where)
@@ -413,6 +418,7 @@ class TestDefects:
         assert ended.stdout.splitlines().count("query: crashed SIGSEGV") == 1
         assert [name for name, found in report()["latencies"].items() if "error" in found] == ["query"]
 
+    @pytest.mark.full
     def test_an_output_that_nobody_reads_keeps_the_report(
         self, card: Callable[..., Path], report: Any, tmp_path: Path
     ) -> None:
@@ -426,17 +432,20 @@ class TestDefects:
         assert running.returncode == 128 + signal.SIGPIPE
         assert report()["groups"]["g50_notify_arguments"]["state"] == "crashed"
 
+    @pytest.mark.full
     def test_a_crash_by_a_signal_without_a_name(self, on: Verify) -> None:
         ended = on(aclrtCreateNotify="raise(SIGRTMIN + 3);")
         assert "g50_notify_arguments: crashed in aclrtCreateNotify (signal " in ended.stdout
         assert "Traceback" not in ended.stderr
 
+    @pytest.mark.full
     def test_a_crash_at_the_end_of_every_process(self, on: Verify, report: Any) -> None:
         ended = on(**{"__attribute__((destructor)) at_exit": "raise(SIGSEGV);"})
         assert ended.returncode == 1
         assert "g02_init: crashed in the end of the process (SIGSEGV)" in ended.stdout
         assert len(report()["groups"]["g02_init"]["answers"]) == len(groups()["g02_init"].calls)
 
+    @pytest.mark.full
     def test_an_end_without_a_crash(self, on: Verify, report: Any) -> None:
         text = "alice@host: failed"
         ended = on(
@@ -447,6 +456,7 @@ class TestDefects:
         assert "fact_4.6: failed in aclrtHostRegister (status 0)" in ended.stdout
         assert "alice" not in json.dumps(report())
 
+    @pytest.mark.full
     def test_a_process_that_the_library_begins_ends_with_the_group(
         self, card: Callable[..., Path], report: Any, tmp_path: Path
     ) -> None:
@@ -460,6 +470,7 @@ class TestDefects:
             running.communicate(timeout=60)
         assert report()["groups"]["fact_4.6"]["state"] == "done"
 
+    @pytest.mark.full
     def test_groups_end_when_the_command_is_killed(self, card: Callable[..., Path], tmp_path: Path) -> None:
         fifo = tmp_path / "fifo"
         os.mkfifo(fifo)
@@ -471,6 +482,7 @@ class TestDefects:
             running.kill()
             assert hung.read() == b""
 
+    @pytest.mark.full
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_an_interrupt_ends_all_processes_and_keeps_the_report(
         self, card: Callable[..., Path], report: Any, tmp_path: Path, number: signal.Signals
@@ -492,6 +504,7 @@ class TestDefects:
         assert not report()["complete"]
         assert report()["groups"]["g02_init"]["state"] == "done"
 
+    @pytest.mark.full
     def test_a_library_that_never_gets_far_is_given_up(
         self, verify: Verify, card: Callable[..., Path], report: Any
     ) -> None:
@@ -503,6 +516,7 @@ class TestDefects:
         assert states["skipped"] > 100
         assert "the 8 groups before ended early" in ended.stdout
 
+    @pytest.mark.full
     def test_measuring_is_given_up_too(self, verify: Verify, card: Callable[..., Path], report: Any) -> None:
         where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(aclInit="raise(SIGSEGV);")}
         ended = verify("--only", "limits", "--device", 0, **where)
@@ -510,6 +524,7 @@ class TestDefects:
         assert "limits: given up, 8 cases in a row ended early" in ended.stdout.splitlines()
         assert [found["error"]["state"] for found in report()["limits"].values()] == ["crashed"] * 8
 
+    @pytest.mark.full
     def test_results_are_told_though_they_cannot_be_saved(self, on: Verify, tmp_path: Path) -> None:
         (tmp_path / "there").mkdir()
         moving = f'rename("{tmp_path}/there", "{tmp_path}/elsewhere"); return 507008;'
@@ -581,6 +596,7 @@ def test_products_of_chips(soc: str, product: str | None) -> None:
 # --- a comparison ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_release_that_the_simulator_does_not_know(verify: Verify, report: Any, tmp_path: Path) -> None:
     verify("--only", "g02_init,fact_4.6")
     content = report()
@@ -699,6 +715,7 @@ def test_a_profile_in_the_report_itself(verify: Verify, report: Any) -> None:
     assert verify("--compare", "ascend_rt-report.json").returncode == 1
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("of_card")
 def test_what_the_simulator_refuses_is_not_in_a_profile(verify: Verify, report: Any, tmp_path: Path) -> None:
     content = report()

@@ -143,24 +143,32 @@ def test_other_products(product: str, tmp_path: Path) -> None:
         assert errors(found) == {}
 
 
+MORE_FAILURES = [
+    ("latencies", "aclrtQueryEventStatus", "query"),
+    ("latencies", "aclrtLaunchHostFunc", "host_function_round_trip"),
+    ("latencies", "aclrtSubscribeReport", "callback_round_trip"),
+    ("latencies", "aclrtUnSubscribeReport", "callback_round_trip"),
+    ("latencies", "aclrtEventElapsedTime", "empty_pair"),
+    ("latencies", "aclrtMemcpyAsync", "copy_host_to_device_64"),
+    ("latencies", "aclrtMallocHost", "copy_host_to_device_64"),
+    ("latencies", "aclrtDestroyEvent", "query"),
+    ("limits", "aclrtDestroyNotify", "notifies"),
+]
+
+
 @pytest.mark.simulator("faults")
 @pytest.mark.parametrize(
     ("program", "function", "failing"),
     [
         ("latencies", "aclrtStreamWaitEvent", "wait"),
-        ("latencies", "aclrtQueryEventStatus", "query"),
-        ("latencies", "aclrtLaunchHostFunc", "host_function_round_trip"),
-        ("latencies", "aclrtSubscribeReport", "callback_round_trip"),
-        ("latencies", "aclrtUnSubscribeReport", "callback_round_trip"),
-        ("latencies", "aclrtEventElapsedTime", "empty_pair"),
-        ("latencies", "aclrtMemcpyAsync", "copy_host_to_device_64"),
-        ("latencies", "aclrtMallocHost", "copy_host_to_device_64"),
-        ("latencies", "aclrtDestroyEvent", "query"),
         ("limits", "aclrtMemsetAsync", "queue_depth"),
-        ("limits", "aclrtDestroyNotify", "notifies"),
+        *(pytest.param(*case, marks=pytest.mark.full) for case in MORE_FAILURES),
         pytest.param(
             *("limits", "aclrtGetCurrentContext", "queue_depth"),
-            marks=pytest.mark.simulator("internals", "a library in front of it asks for contexts too"),
+            marks=[
+                pytest.mark.full,
+                pytest.mark.simulator("internals", "a library in front of it asks for contexts too"),
+            ],
         ),
     ],
 )
