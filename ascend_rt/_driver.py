@@ -180,7 +180,7 @@ def supports(name: str) -> bool:
     False
     """
     opened = load()
-    if not hasattr(_raw, name) or not name.startswith("acl"):
+    if not (str.isascii(name) and name.startswith("acl") and hasattr(_raw, name)):
         return False
     is_there = _table.__dict__[name] is getattr(_raw, name)
     if not is_there and opened.backend == "cann" and (side_library := _side_library_of(name)):

@@ -372,6 +372,8 @@ class CachingAllocator(Allocator):
         ClosedError
             The buffer was closed.
         """
+        if not isinstance(buffer, Buffer):
+            raise TypeError(f"an allocator frees a Buffer, not {type(buffer).__name__}")
         pointer = buffer.handle
         with self._lock:
             if id(buffer) not in self._given:

@@ -274,6 +274,8 @@ class Kernel(KernelHandle):
     binary: Binary
 
     def __init__(self, binary: Binary, name: str, parameters: Sequence[Type] | None = None) -> None:
+        if not isinstance(binary, Binary):
+            raise TypeError(f"a kernel is one of a Binary, not of {type(binary).__name__}")
         self.binary = binary
         self.name = name
         self._function = binary._find(name)

@@ -221,6 +221,10 @@ class Notify(Resource):
         ``aclrtNotifyBatchReset``; blocking, needs a context. If one cannot be cleared, those before it are. 950, 910B,
         910C. API reference 08.
         """
+        notifies = list(notifies)
+        for notify in notifies:
+            if not isinstance(notify, Notify):
+                raise TypeError(f"notifies are cleared, not {type(notify).__name__}")
         handles = ffi.new("aclrtNotify[]", [notify._handle for notify in notifies])
         call("aclrtNotifyBatchReset", handles, len(handles))
 

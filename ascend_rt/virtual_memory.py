@@ -302,6 +302,8 @@ class VirtualMemory(Resource):
         -----
         ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
         """
+        if not isinstance(memory, PhysicalMemory):
+            raise TypeError(f"PhysicalMemory is mapped, not {type(memory).__name__}")
         start = self._address(memory.nbytes, index(offset))
         there = ffi.cast("void *", start)
         buffer = MappedBuffer.__new__(MappedBuffer)
