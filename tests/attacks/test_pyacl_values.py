@@ -13,11 +13,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.effort import FIRST_SEED, cases
 
 pytestmark = pytest.mark.simulator("unspecified", "the vendor's runtime takes handles for what they claim to be")
 
 SIGNATURES = json.loads(
-    (Path(__file__).resolve().parents[2] / "data" / "pyacl" / "signatures.json").read_text(encoding="utf-8")
+    (Path(__file__).resolve().parents[1] / "data" / "pyacl" / "signatures.json").read_text(encoding="utf-8")
 )
 
 # They use addresses of the host, or wait: they get no numbers.
@@ -32,7 +33,8 @@ import ascend_rt.pyacl as acl
 
 faulthandler.enable()
 warnings.simplefilter("ignore")
-signatures, without_numbers, progress = json.loads(sys.argv[1]), json.loads(sys.argv[2]), open(sys.argv[3], "w")
+signatures, without_numbers, seed, cases = map(json.loads, sys.argv[1:5])
+progress = open(sys.argv[5], "w")
 
 class Index:
     def __init__(self, value): self.value = value
@@ -49,7 +51,7 @@ OBJECTS = [None, 1.5, float("nan"), b"x", bytearray(2), (), (1,), (-1,), (2**63,
            {}, {1: 2}, {"attrs": [{}], "numAttrs": 1}, {"attrs": [5], "numAttrs": 1}, {"attrs": ()},
            {"attrs": [{"attr": -1, "value": {"rsv": [1] * 50}}], "numAttrs": 1}, {"location": []},
            {"location": {"id": 2**70}}, {"handleType": 2**70, "memAttr": "x"}, {"reserved": [1] * 9},
-           {"overflowSwitch": -5}, print, int, object(), Index(3), Index(-1), Index(2**70), Interrupts(), ...]
+           {"overflowSwitch": -5}, len, int, object(), Index(3), Index(-1), Index(2**70), Interrupts(), ...]
 WRONG = TEXTS + OBJECTS
 
 def fresh_handles():
@@ -72,10 +74,10 @@ for name, letters in signatures.items():
     function = acl
     for part in name.split(".")[1:]:
         function = getattr(function, part)
-    letters, draw = letters.replace("|", ""), random.Random(name)
+    letters, draw = letters.replace("|", ""), random.Random(f"{seed} {name}")
     handles = fresh_handles()
     numbers = [] if name in without_numbers else NUMBERS + handles + handles
-    for _ in range(40):
+    for _ in range(cases):
         count = len(letters) if draw.random() < 0.9 else draw.randrange(len(letters) + 3)
         given = [argument(letter, numbers, draw) for letter in letters.ljust(count, "O")[:count]]
         print(name, repr(given)[:2000], file=progress, flush=True)
@@ -93,7 +95,8 @@ os._exit(0)  # what the calls have left in the streams may never be done
 def test_garbage_is_answered(part: int, tmp_path: Path) -> None:
     names = sorted(SIGNATURES)[part::6]
     progress = tmp_path / "calls"
-    arguments = [json.dumps({name: SIGNATURES[name] for name in names}), json.dumps(sorted(WITHOUT_NUMBERS))]
+    signatures = {name: SIGNATURES[name] for name in names}
+    arguments = map(json.dumps, (signatures, sorted(WITHOUT_NUMBERS), FIRST_SEED, cases(40)))
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-c", CHILD, *arguments, progress],
         env=os.environ | {"PYTHONMALLOC": "debug", "ASCEND_RT_SIM_DEVICES": "2"},
@@ -103,4 +106,4 @@ def test_garbage_is_answered(part: int, tmp_path: Path) -> None:
         check=False,
     )
     last = progress.read_text(encoding="utf-8", errors="replace").splitlines()[-1]
-    assert (done.returncode, done.stdout) == (0, "done\n"), f"{last}\n{done.stderr}"
+    assert (done.returncode, done.stdout) == (0, "done\n"), f"ASCEND_RT_TEST_SEED={FIRST_SEED}: {last}\n{done.stderr}"
