@@ -17,7 +17,7 @@ from ascend_rt._functions import FUNCTIONS
 
 pytestmark = pytest.mark.simulator("independent")
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "pyacl.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "pyacl.md"
 ROWS = re.findall(r"^\| `(\w+)` \| (.*) \|$", DOCUMENT.read_text(encoding="utf-8").split("## Each function")[1], re.M)
 
 

@@ -22,7 +22,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FACTS = json.loads((ROOT / "tests" / "data" / "acl_api.json").read_text(encoding="utf-8"))
 
 

@@ -22,7 +22,7 @@ from ascend_rt.backends import include_directory
 from ascend_rt.backends.sim import library_path
 from ascend_rt.verify.cases import groups
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 PLAYER = TESTS / "conformance" / "calls.py"
 DEADLY = json.loads((TESTS / "data" / "double" / "deadly.json").read_text(encoding="utf-8"))
 

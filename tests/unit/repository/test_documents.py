@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.programs_in_forks import Programs
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [
     *(ROOT / path / "README.md" for path in (".", "benchmarks", "examples")),
     *sorted((ROOT / "docs").rglob("*.md")),

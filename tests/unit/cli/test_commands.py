@@ -16,7 +16,7 @@ import pytest
 
 from ascend_rt._functions import PRODUCTS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
 

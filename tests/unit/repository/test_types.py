@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[3] / "README.md"
 
 
 ARRAYS = """

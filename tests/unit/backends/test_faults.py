@@ -518,7 +518,7 @@ EFFECTS = {
 
 
 def documented_faults() -> list[tuple[str, str, str]]:
-    text = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "simulator.md").read_text(encoding="utf-8")
     return re.findall(r"^\| ([^|]+) \| `(\w+\([^`]*\))` \| `aclsim\w+` \| `([^`]+)` \|$", text, re.MULTILINE)
 
 

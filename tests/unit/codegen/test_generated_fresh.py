@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_generated_files_are_fresh() -> None:

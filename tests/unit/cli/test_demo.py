@@ -162,7 +162,7 @@ def test_bad_settings(arguments: tuple[str, ...], environment: dict[str, str], m
 
 
 def test_the_source_tree_gets_a_sentence(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     copy = tmp_path / "ascend_rt"
     copy.mkdir()
     for name in ("__init__.py", "__main__.py", "_source_tree.py"):

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 REPORT = """
 <testsuites><testsuite>

@@ -16,7 +16,7 @@ import pytest
 from support import doubles
 from support.deadly import START
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 PLAYER = TESTS / "conformance" / "calls.py"
 NOT_ELF = not sys.platform.startswith("linux")
 

@@ -20,7 +20,7 @@ pyperf = pytest.importorskip("pyperf")
 from ascend_rt.backends import sim  # noqa: E402
 from ascend_rt.bench import building, comparison, ids, machine, report, results  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DIRECTORY = ROOT / "benchmarks"
 PYTHON = [who for who in ids.LAYERS + ids.PEERS if who not in ("c", "threads_cpp")]
 

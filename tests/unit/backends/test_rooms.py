@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-SIM = Path(__file__).parents[2] / "backends" / "sim"
+SIM = Path(__file__).parents[3] / "backends" / "sim"
 # From the lowest to the highest.
 ROOMS = ["support", "engine", "machine", "memory", "tasks", "observe", "control", "api"]
 LEVELS = {room: level for level, room in enumerate(ROOMS)}

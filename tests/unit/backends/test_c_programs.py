@@ -16,7 +16,7 @@ from ascend_rt import __version__
 from ascend_rt.backends import include_directory, pkg_config_directory
 from ascend_rt.backends.sim import library_directory
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "c"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "c"
 HEADERS = sorted(path.name for path in Path(include_directory(), "acl").glob("*.h"))
 
 pytestmark = [

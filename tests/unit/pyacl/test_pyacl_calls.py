@@ -18,7 +18,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 # What the search asks a library before it is used: the look-alike has to answer.
 _ASKED = ("aclrtGetDeviceCount", "aclrtGetSocName")

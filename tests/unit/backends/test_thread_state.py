@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-BACKENDS = Path(__file__).parents[2] / "backends"
+BACKENDS = Path(__file__).parents[3] / "backends"
 SOURCES = [
     path
     for library in ("sim", "companions")

@@ -22,7 +22,7 @@ from ascend_rt import __version__
 
 pytestmark = pytest.mark.simulator("independent")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 

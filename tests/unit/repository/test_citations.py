@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "semantics"
 TREES = ["ascend_rt", "backends/abi", "backends/cann", "backends/sim", "benchmarks", "docs/semantics", "tests", "tools"]
 SUFFIXES = {".c", ".cpp", ".h", ".py", ".md"}

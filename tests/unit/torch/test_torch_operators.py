@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "torch_operators.py"
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "torch_operators.py"
 
 
 def test_the_table_is_fresh() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.simulator("independent")
 
-TABLE = Path(__file__).parents[2] / "backends" / "sim" / "src" / "api" / "task_redirect.cpp"
+TABLE = Path(__file__).parents[3] / "backends" / "sim" / "src" / "api" / "task_redirect.cpp"
 RULE = re.compile(r"\{Function::(\w+), Use::\w+\}")
 
 

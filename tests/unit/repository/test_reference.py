@@ -17,7 +17,7 @@ import ascend_rt
 
 pytestmark = pytest.mark.simulator("independent")
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
+PAGES = Path(__file__).resolve().parents[3] / "docs" / "reference"
 ONLY_WITH_TORCH = "torch"  # has no names: importing it changes PyTorch
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|auto\w+|py:data):: (\S+)", re.MULTILINE)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.programs import BEGINNING
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 
 # Interrupted once it waits: the program has said that it is about to, and the gate opens only after the interrupt.
 PROGRAM = """
