@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     kind = "simulator(kind, reason): of what only the simulator has; the kinds are in tests/support/kinds.py"
     config.addinivalue_line("markers", kind)
-    config.addinivalue_line("markers", "full: one more combination of what other tests cover; run with --full")
+    config.addinivalue_line("markers", "full: takes long, or one more combination; run with --full")
     config.addinivalue_line("markers", "long: an attack that takes minutes; run with --long")
 
 
