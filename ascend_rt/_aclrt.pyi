@@ -1083,12 +1083,16 @@ class Lib:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_shared_parts(self) -> Any:
         """const void *ascend_rt_shared_parts(void)."""
-    def ascend_rt_set_direct(self, is_direct: int, /) -> None:
-        """void ascend_rt_set_direct(bool is_direct)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:
         """int ascend_rt_open(const char *path, char *error, size_t error_size)."""
     def ascend_rt_forget(self) -> None:
         """void ascend_rt_forget(void)."""
+    def ascend_rt_refuse_calls(self) -> None:
+        """void ascend_rt_refuse_calls(void)."""
+    def ascend_rt_place_of(self, name: Any, /) -> Any:
+        """void **ascend_rt_place_of(const char *name)."""
+    def ascend_rt_exchange(self, place: Any, expected: Any, function: Any, /) -> None:
+        """void ascend_rt_exchange(void **place, void *expected, void *function)."""
     def ascend_rt_loaded_path(self, name: Any, /) -> Any:
         """const char *ascend_rt_loaded_path(const char *name)."""
     def ascend_rt_loaded_has(self, name: Any, symbol: Any, /) -> int:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt import callback
 from ascend_rt._native.handles import Place
 from ascend_rt._runtime.driver import address, call, ffi, lib, pointer
-from ascend_rt._runtime.lifecycle import HOST, Era, era_of
+from ascend_rt._runtime.lifecycle import HOST, DeviceEpoch, epoch_of
 from ascend_rt._runtime.locks import new_lock
 from ascend_rt.context import Context, current_device_id
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class _Registration(NamedTuple):
     allocator: Allocator
     descriptor: Any
-    era: Era  # of the stream: another one may have its handle later
+    epoch: DeviceEpoch  # of the stream: another one may have its handle later
 
 
 _registered: dict[int, _Registration] = {}  # stream -> what the runtime may call for it
@@ -137,7 +137,7 @@ class Allocator(ABC):
             call("aclrtAllocatorDestroyDesc", descriptor)
             raise
         before = _registered.get(address(handle))
-        _registered[address(handle)] = _Registration(self, descriptor, stream._home.era)
+        _registered[address(handle)] = _Registration(self, descriptor, stream._owner.epoch)
         if before is not None:
             before.allocator._stream_has_left(stream)
             call("aclrtAllocatorDestroyDesc", before.descriptor)
@@ -149,7 +149,7 @@ class Allocator(ABC):
         """
         if registered(stream) is self:
             self._stream_has_left(stream)
-            forget_stream(stream._in_flight.stream, stream._home.era)
+            forget_stream(stream._retention.stream, stream._owner.epoch)
 
     @property
     def live_buffers(self) -> int:
@@ -228,11 +228,11 @@ class _OfFunctions(Allocator):
 
 def registered(stream: Stream) -> Allocator | None:
     """Return the allocator that was registered for a stream from here, or None; closing a stream unregisters it."""
-    found = None if stream.is_closed else _registered.get(stream._in_flight.stream)
-    return None if found is None or found.era is not stream._home.era else found.allocator
+    found = None if stream.is_closed else _registered.get(stream._retention.stream)
+    return None if found is None or found.epoch is not stream._owner.epoch else found.allocator
 
 
-def forget_stream(stream: int, era: Era | None = None) -> None:
+def forget_stream(stream: int, epoch: DeviceEpoch | None = None) -> None:
     """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration for ever.
 
     The registration of a stream that went with its context goes when a new stream gets the handle: until then, the
@@ -242,11 +242,11 @@ def forget_stream(stream: int, era: Era | None = None) -> None:
     ----------
     stream : int
         The handle.
-    era : Era, optional
+    epoch : DeviceEpoch, optional
         Of the stream that is meant; None is a new stream, which has the handle of an older one.
     """
     found = _registered.get(stream)
-    if found is None or (era is not None and (era is not found.era or era.is_over)):
+    if found is None or (epoch is not None and (epoch is not found.epoch or epoch.is_over)):
         return
     del _registered[stream]
     try:
@@ -333,8 +333,8 @@ class CachingAllocator(Allocator):
         self._lock = new_lock()  # a finalizer may free inside
         # While one thread empties the cache, another would find it empty and the limit still reached.
         self._emptying = new_lock()
-        self._sizes: defaultdict[Era, list[int]] = defaultdict(list)  # of the cached buffers, sorted
-        self._cached: defaultdict[tuple[Era, int], list[CachedBuffer]] = defaultdict(list)
+        self._sizes: defaultdict[DeviceEpoch, list[int]] = defaultdict(list)  # of the cached buffers, sorted
+        self._cached: defaultdict[tuple[DeviceEpoch, int], list[CachedBuffer]] = defaultdict(list)
         self._given: set[int] = set()  # by id
         self._last_uses: list[Event] = []  # on streams that have left
         self._used = self._used_peak = self._reserved = self._reserved_peak = self._hits = self._misses = 0
@@ -350,9 +350,9 @@ class CachingAllocator(Allocator):
             The calling thread has no current context.
         """
         size = _rounded(nbytes)
-        era = era_of(current_device_id())
+        epoch = epoch_of(current_device_id())
         with self._lock:
-            buffer = self._take(era, size)
+            buffer = self._take(epoch, size)
             if buffer is not None:
                 self._hits += 1
                 return self._give(buffer)
@@ -372,6 +372,8 @@ class CachingAllocator(Allocator):
         ClosedError
             The buffer was closed.
         """
+        if not isinstance(buffer, Buffer):
+            raise TypeError(f"an allocator frees a Buffer, not {type(buffer).__name__}")
         pointer = buffer.handle
         with self._lock:
             if id(buffer) not in self._given:
@@ -405,23 +407,23 @@ class CachingAllocator(Allocator):
         with suppress(InvalidHandle, InvalidArgument):
             there = Context._lend(stream._context, HOST) if stream._context else Place()
             last_use = there._call(stream.record)
-            stream._in_flight.keep(self)  # and with it what is cached
+            stream._retention.retain(self)  # and with it what is cached
             with self._lock:
                 pending = [event for event in self._last_uses if event._is_open and not event.is_done]
                 self._last_uses = [*pending, last_use]
 
-    def _take(self, era: Era, size: int) -> CachedBuffer | None:
-        sizes = self._sizes[era]
+    def _take(self, epoch: DeviceEpoch, size: int) -> CachedBuffer | None:
+        sizes = self._sizes[epoch]
         at = bisect_left(sizes, size)
         if at == len(sizes) or (found := sizes[at]) > 2 * size:
             return None
         del sizes[at]
-        return self._cached[era, found].pop()
+        return self._cached[epoch, found].pop()
 
     def _keep(self, buffer: CachedBuffer) -> None:
-        era = buffer._home.era
-        self._cached[era, buffer.nbytes].append(buffer)
-        insort(self._sizes[era], buffer.nbytes)
+        epoch = buffer._owner.epoch
+        self._cached[epoch, buffer.nbytes].append(buffer)
+        insort(self._sizes[epoch], buffer.nbytes)
 
     def _give(self, buffer: CachedBuffer) -> Buffer:
         self._given.add(id(buffer))
@@ -431,15 +433,15 @@ class CachingAllocator(Allocator):
 
     def _forget(self, buffer: CachedBuffer) -> None:
         """Account for a buffer that is closed."""
-        era, nbytes = buffer._home.era, buffer._nbytes
+        epoch, nbytes = buffer._owner.epoch, buffer._nbytes
         with self._lock:
             self._reserved -= nbytes
             if id(buffer) in self._given:
                 self._given.remove(id(buffer))
                 self._used -= nbytes
-            elif buffer in (same_size := self._cached.get((era, nbytes), [])):
+            elif buffer in (same_size := self._cached.get((epoch, nbytes), [])):
                 same_size.remove(buffer)
-                self._sizes[era].remove(nbytes)
+                self._sizes[epoch].remove(nbytes)
 
     def _reserve(self, size: int) -> CachedBuffer:
         if not self._count_reserved(size):
@@ -491,7 +493,7 @@ class CachingAllocator(Allocator):
         return bool(buffers)
 
     def _synchronize(self) -> None:
-        own = [stream for stream, it in list(_registered.items()) if it.allocator is self and not it.era.is_over]
+        own = [stream for stream, it in list(_registered.items()) if it.allocator is self and not it.epoch.is_over]
         for stream in own:
             with suppress(InvalidHandle):  # its owner has destroyed it
                 call("aclrtSynchronizeStream", pointer(stream))

@@ -53,7 +53,7 @@ def cmo_prefetch(buffer: Buffer, stream: Stream | None = None) -> None:
     """
     stream = given_or_current(stream)
     arguments = on_device(buffer), buffer.nbytes, _PREFETCH, stream._handle
-    stream._in_flight.submit("aclrtCmoAsync", *arguments, uses=(buffer,))
+    stream._retention.submit("aclrtCmoAsync", *arguments, uses=(buffer,))
 
 
 def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream | None = None, *, barrier: int | None = None) -> None:
@@ -91,7 +91,7 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream | None = None, 
     pointer, stream = on_device(buffer), given_or_current(stream)
     function, last = ("aclrtCmoAsync", ()) if barrier is None else ("aclrtCmoAsyncWithBarrier", (barrier,))
     arguments = pointer, buffer.nbytes, index(operation), *last, stream._handle
-    stream._in_flight.submit(function, *arguments, uses=(buffer,))
+    stream._retention.submit(function, *arguments, uses=(buffer,))
 
 
 def cmo_barrier(barriers: Sequence[int], stream: Stream | None = None) -> None:

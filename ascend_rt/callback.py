@@ -3,9 +3,9 @@
 
 The path of a call into Python and back:
 
-1. :func:`launch`, or the short path in front of it, wraps the function and its arguments in a call and keeps it in the
-   set of pending calls, which does not depend on the life of the stream's Python object; or with the graph, if the
-   stream is being captured.
+1. :meth:`Stream.launch_host_func` wraps the function and its arguments in a call and keeps it in the set of pending
+   calls, which does not depend on the life of the stream's Python object; or with the graph, if the stream is being
+   captured.
 2. The runtime gets a C function and the address of the call (``aclrtLaunchHostFunc``).
 3. On the context's callback thread the runtime calls the function, once all earlier work of the stream is done.
 4. The function (``host_functions.c``) passes the gate into Python, unless the interpreter is about to end; then the
@@ -33,8 +33,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ascend_rt._native import handles
-from ascend_rt._runtime import captures
-from ascend_rt._runtime.driver import address, check, ffi, lib, pointer
+from ascend_rt._runtime.driver import address
 
 __all__ = ["on_error"]
 
@@ -44,26 +43,7 @@ on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
 Those are functions in a stream and of :func:`ascend_rt.on_task_failed`, kernels in Python, and allocators.
 """
 
-_ENTRY = ffi.cast("aclrtHostFunc", handles.host_function_entry)
 _pending: set[handles.Call] = handles.pending
-
-
-def launch(stream: Any, function: Callable[..., object], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Enqueue a Python function on a stream's handle and keep it alive until it has run, or as long as its graph."""
-    if not callable(function):
-        raise TypeError(f"a stream calls a function, not {type(function).__name__}")
-    call = handles.Call(address(stream), function, arguments, keywords)
-    argument = pointer(call.address)
-    captured = captures.kept_with(stream)
-    if captured is not None:
-        captured.append(call)  # before the call, in whose place the exception of a signal handler may come
-    _pending.add(call)  # also then: another thread may end the capture first
-    code = lib.aclrtLaunchHostFunc(stream, _ENTRY, argument)
-    if code or captures.has_task(stream, captured, call):
-        _pending.discard(call)
-        check(code, "aclrtLaunchHostFunc")
-    else:
-        call.is_launched = True
 
 
 def launched(stream: Any) -> list[handles.Call]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt._native.handles import Place
 from ascend_rt._runtime import blocking, failures, lifecycle, retention
-from ascend_rt._runtime.driver import address, call, check, check_address, ffi, is_expected, lib, pointer
-from ascend_rt._runtime.lifecycle import HOST, Home
+from ascend_rt._runtime.driver import address, call, check, check_address, ffi, is_expected, lib
+from ascend_rt._runtime.lifecycle import HOST, Owner
 from ascend_rt._runtime.resource import Resource
 from ascend_rt.errors import AclError, DeviceLost, RuntimeClosed, error_for
 
@@ -73,10 +73,10 @@ class Context(Place, Resource):
         """Create the context, which the C function makes current."""
         out = ffi.new("aclrtContext *")
         self._log = failures.FailureLog()
-        counted: list[lifecycle.Era] = []
+        counted: list[lifecycle.DeviceEpoch] = []
         try:
             lifecycle.count_context(device_id, counted)
-            self._make(Home(counted[0]), out, "aclrtCreateContext", out, device_id)
+            self._make(Owner(counted[0]), out, "aclrtCreateContext", out, device_id)
         except BaseException:
             if counted and not self._is_open:
                 lifecycle.uncount_context(counted[0])
@@ -88,19 +88,19 @@ class Context(Place, Resource):
     def from_handle(cls, handle: int) -> Self:
         """Borrow a context of another owner by its handle; it is never destroyed by this object."""
         borrowed = ffi.cast("aclrtContext", check_address(handle))
-        return cls._lend(borrowed, _home_of_context(borrowed))
+        return cls._lend(borrowed, _owner_of_context(borrowed))
 
     @classmethod
-    def _lend(cls, handle: Any, home: Home) -> Self:
+    def _lend(cls, handle: Any, owner: Owner) -> Self:
         context = cls.__new__(cls)
-        context._borrow(handle, home)
+        context._borrow(handle, owner)
         return context
 
     @classmethod
     def current(cls) -> Self | None:
         """Return the calling thread's context, borrowed, or None (``aclrtGetCurrentContext``)."""
         handle = current_handle_or_none()
-        return None if handle is None else cls._lend(handle, _home_of_context(handle))
+        return None if handle is None else cls._lend(handle, _owner_of_context(handle))
 
     def set_current(self) -> None:
         """Make this the calling thread's context (``aclrtSetCurrentContext``)."""
@@ -126,7 +126,7 @@ class Context(Place, Resource):
         handle = self._finish() if self._is_open and self._is_to_destroy else None
         super().close()
         if self._owned:
-            device = self._home.era.device_id
+            device = self._owner.epoch.device_id
             retention.conclude_all(self._log, 0, "aclrtSynchronizeDevice", None, device, handle)
 
     def _finish(self) -> Any:
@@ -134,7 +134,7 @@ class Context(Place, Resource):
         handle, log = self._handle, self._log
         with suppress(AclError):  # unless other code has destroyed it
             code, _ = self._call(blocking.wait_for_context, log)
-            if retention.has_told(code, handle) or isinstance(error_for(code, ""), DeviceLost):
+            if retention.has_reported(code, handle) or isinstance(error_for(code, ""), DeviceLost):
                 log.discard()  # it stays: in STOP mode, and of a device that is lost
         return handle
 
@@ -168,34 +168,34 @@ class Context(Place, Resource):
         failures.forget_context(handle)
 
 
-def home(device_id: int | None = None) -> Home:
+def owner_of_new(device_id: int | None = None) -> Owner:
     """Return what a new object lives in: on the device of the calling thread's context, or on the one that is given."""
-    usual = lifecycle.usual_home
-    if usual is not None and device_id in (None, usual.era.device_id):
+    usual = lifecycle.usual_owner
+    if usual is not None and device_id in (None, usual.epoch.device_id):
         return usual
     handle = current_handle_or_none() if lifecycle.explicit_contexts else None
-    owner = None if handle is None else lifecycle.explicit_contexts.get(address(handle))
-    if owner is not None and device_id in (None, owner._home.era.device_id):
-        return Home(owner._home.era, owner)
-    return home_of_device() if device_id is None else lifecycle.home_of(device_id)
+    explicit = None if handle is None else lifecycle.explicit_contexts.get(address(handle))
+    if explicit is not None and device_id in (None, explicit._owner.epoch.device_id):
+        return Owner(explicit._owner.epoch, explicit)
+    return owner_on_device() if device_id is None else lifecycle.owner_of(device_id)
 
 
-def home_of_device() -> Home:
+def owner_on_device() -> Owner:
     """Return what a new object lives in that needs no context, only its device: the one of the thread's context."""
-    return lifecycle.only_home or lifecycle.home_of(current_device_id())
+    return lifecycle.only_owner or lifecycle.owner_of(current_device_id())
 
 
-def _home_of_context(handle: Any) -> Home:
+def _owner_of_context(handle: Any) -> Owner:
     """Return what a context lives in: it is one of ours, or the current one, or of a device that is not known."""
-    owner = lifecycle.explicit_contexts.get(address(handle))
-    if owner is not None:
-        return owner._home
-    return home_of_device() if current_handle_or_none() == handle else HOST
+    explicit = lifecycle.explicit_contexts.get(address(handle))
+    if explicit is not None:
+        return explicit._owner
+    return owner_on_device() if current_handle_or_none() == handle else HOST
 
 
-def home_of_borrowed() -> Home:
+def owner_of_borrowed() -> Owner:
     """Return what a borrowed object is assumed to live in: on the device of the thread's context, if it has one."""
-    return HOST if current_handle_or_none() is None else home_of_device()
+    return HOST if current_handle_or_none() is None else owner_on_device()
 
 
 def current_device_id() -> int:
@@ -222,18 +222,3 @@ def current_handle_or_none() -> Any | None:
         return None
     check(code, "aclrtGetCurrentContext")
     return out[0]
-
-
-def origin() -> int:
-    """Return the address of the calling thread's context, or 0: where :class:`Place` goes back to."""
-    lifecycle.initialize()
-    handle = current_handle_or_none()
-    return 0 if handle is None else address(handle)
-
-
-def return_to(context: int) -> None:
-    """Make a context current again."""
-    # The context may have been destroyed meanwhile; then the thread stays where it is.
-    code = lib.aclrtSetCurrentContext(pointer(context))
-    if not is_expected(code, lib.ACL_ERROR_RT_PARAM_INVALID):
-        check(code, "aclrtSetCurrentContext")

@@ -376,7 +376,7 @@ class Device(Place):
         name = blocking.limited("aclrtSynchronizeDevice", limit)
         where, log, code, message = self._wait(limit) if self._is_current else self._call(self._wait, limit)
         retention.conclude_all(log, code, name, message, self._id, where)
-        retention.drop_done()
+        retention.release_completed()
         lifecycle.close_deferred()
 
     def _wait(self, limit: int) -> tuple[Any, failures.FailureLog, int, str]:

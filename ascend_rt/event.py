@@ -11,8 +11,7 @@ from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import address, call, check, check_address, failure, ffi, is_expected, lib
 from ascend_rt._runtime.resource import Resource
-from ascend_rt._runtime.timeouts import FOR_EVER, milliseconds
-from ascend_rt.context import home_of_borrowed, home_of_device
+from ascend_rt.context import owner_of_borrowed, owner_on_device
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt._native.handles import Batch
-    from ascend_rt._runtime.failures import Work
+    from ascend_rt._runtime.failures import ErrorWindow
     from ascend_rt.enums import EventFlag
     from ascend_rt.options import EventOptions
     from ascend_rt.stream import Stream
@@ -83,7 +82,7 @@ class Event(Resource, EventHandle):
     """
 
     __slots__ = ()
-    _work: Work | None  # that the newest record is in; None if there is none, or it was not made here
+    _window: ErrorWindow | None  # of the newest record; None if there is none, or it was not made here
     _before: Batch | None  # what its completion releases
     _what = "event"
 
@@ -95,7 +94,10 @@ class Event(Resource, EventHandle):
         timing: bool = False,
         manual_reset: bool = False,
         ipc: bool = False,
-    ) -> None:
+    ) -> None: ...
+
+    def _make_kind(self, options: EventOptions | None, timing: bool, manual_reset: bool, ipc: bool) -> None:
+        """Create another kind of event than the usual one."""
         if options is not None:
             from ascend_rt.options import EventOptions
 
@@ -132,9 +134,9 @@ class Event(Resource, EventHandle):
         borrowed = ffi.cast("aclrtEvent", check_address(handle))
         event = cls.__new__(cls)
         event._has_time = True  # unknown: let the runtime judge
-        event._work = event._before = None
+        event._window = event._before = None
         event._is_shared = True
-        event._borrow(borrowed, lifecycle.events.get(address(borrowed)) or home_of_borrowed())
+        event._borrow(borrowed, lifecycle.events.get(address(borrowed)) or owner_of_borrowed())
         return event
 
     @classmethod
@@ -170,7 +172,7 @@ class Event(Resource, EventHandle):
         ffi.buffer(given)[:] = key
         event = cls.__new__(cls)
         event._is_shared = True
-        event._make(home_of_device(), out, "aclrtIpcOpenEventHandle", given[0], out)
+        event._make(owner_on_device(), out, "aclrtIpcOpenEventHandle", given[0], out)
         return event
 
     def export(self) -> bytes:
@@ -203,18 +205,18 @@ class Event(Resource, EventHandle):
 
     def _make_with(self, flags: int | None, new_mode: bool) -> None:
         lifecycle.initialize()
-        out, home = ffi.new(_EVENT), home_of_device()
+        out, owner = ffi.new(_EVENT), owner_on_device()
         if flags is None:
-            name, code = "aclrtCreateEvent", self._create(home, out, lib.aclrtCreateEvent, out)
+            name, code = "aclrtCreateEvent", self._create(owner, out, lib.aclrtCreateEvent, out)
         elif new_mode:
             name = "aclrtCreateEventExWithFlag"
-            code = self._create(home, out, lib.aclrtCreateEventExWithFlag, out, flags)
+            code = self._create(owner, out, lib.aclrtCreateEventExWithFlag, out, flags)
         else:
-            name, code = "aclrtCreateEventWithFlag", self._create(home, out, lib.aclrtCreateEventWithFlag, out, flags)
+            name, code = "aclrtCreateEventWithFlag", self._create(owner, out, lib.aclrtCreateEventWithFlag, out, flags)
         if code:
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
-        self._work = self._before = None
+        self._window = self._before = None
         self._is_shared = flags == _IPC or not new_mode  # an earlier record of the others lets waits pass, too
 
     def record(self, stream: Stream | None = None) -> None:
@@ -229,12 +231,6 @@ class Event(Resource, EventHandle):
         -----
         ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
         """
-        event, stream = self._handle, _given_or_current(stream)
-        recording, in_flight = stream._handle, stream._in_flight
-        before = in_flight.end_batch_for_record()
-        code = self._record(in_flight, before, lib.aclrtRecordEvent, event, recording)
-        if code:
-            check(code, "aclrtRecordEvent")
 
     def reset(self, stream: Stream | None = None) -> None:
         """Close a ``manual_reset`` event again, in the order of the stream (``aclrtResetEvent``; enqueues only).
@@ -263,18 +259,6 @@ class Event(Resource, EventHandle):
         TaskFailed
             The record is complete, and a task of its stream has failed, as in :meth:`synchronize`.
         """
-        newest = self._newest_record()
-        status = lib.ascend_rt_event_status(self._handle)
-        if status < 0:
-            check(-status, "aclrtQueryEventStatus")
-        if status != _COMPLETE:
-            return False
-        work = self._work
-        if newest is not None or (
-            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
-        ):
-            self._after_completion(newest, "aclrtQueryEventStatus")
-        return True
 
     def synchronize(self, timeout: float | None = None) -> None:
         """Wait until the newest record is complete; at once if there is none.
@@ -298,16 +282,6 @@ class Event(Resource, EventHandle):
         -----
         ``aclrtSynchronizeEvent``, ``aclrtSynchronizeEventWithTimeout``; blocking, without the GIL; needs no context.
         """
-        newest = self._newest_record()
-        limit = FOR_EVER if timeout is None else milliseconds(timeout)
-        code = lib.ascend_rt_synchronize_event(self._handle, limit)
-        if code:
-            self._end_wait(code, limit)
-        work = self._work
-        if newest is not None or (
-            work is not None and (work.must_ask or work.seen != lib.ascend_rt_failed_task_count())
-        ):
-            self._after_completion(newest, "aclrtSynchronizeEvent")
 
     def _end_wait(self, code: int, limit: int) -> None:
         """Raise what a synchronization failed with, after what is left of the wait."""
@@ -345,15 +319,15 @@ class Event(Resource, EventHandle):
         """Release what was submitted before the record, and raise what has failed there."""
         if newest is not None and self._is_newest(newest[1]):
             release(newest[0])
-        if self._work is not None:
-            self._work.check(function)
+        if self._window is not None:
+            self._window.check(function)
 
     @property
     def handle(self) -> int:
         """The runtime's handle as an integer, for other libraries, which may record it; valid until it is closed."""
         number = address(self._handle)
         self._is_shared = True
-        lifecycle.events[number] = self._home
+        lifecycle.events[number] = self._owner
         return number
 
     def elapsed_time(self, end: Event) -> float:
@@ -407,23 +381,11 @@ class Event(Resource, EventHandle):
         return int(out[0])
 
     def _description(self) -> str:
-        work, status = self._work, lib.ascend_rt_event_status(self._handle)
+        window, status = self._window, lib.ascend_rt_event_status(self._handle)
         is_expected(status < 0)  # an event of a capture, for instance, has no state
-        state = ", never recorded" if status == _COMPLETE and work is None and self._owned else _STATES.get(status, "")
-        return f"{address(self._handle):#x}{self._place if work is None else work.where}{state}"
-
-    def _destroy(self, handle: Any) -> None:
-        given = lifecycle.events.pop(address(handle), None) if self._is_shared else None  # before a new event has it
-        lib.ascend_rt_await_left(handle)
-        self._await_answer()
-        try:
-            code = self._give_back(lib.aclrtDestroyEvent)
-            if code:
-                check(code, "aclrtDestroyEvent")
-        except BaseException:
-            if given is not None and self._is_closing:
-                lifecycle.events[address(handle)] = given
-            raise
+        is_unrecorded = status == _COMPLETE and window is None and self._owned
+        state = ", never recorded" if is_unrecorded else _STATES.get(status, "")
+        return f"{address(self._handle):#x}{self._place if window is None else window.where}{state}"
 
 
 def _given_or_current(stream: Stream | None) -> Stream:

@@ -140,7 +140,7 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
         raise TypeError(f"a function that takes a FailedTask is wanted, not {type(function).__name__}")
     lifecycle.initialize()
     provide("aclrtExceptionInfoCallbackRegister")  # raises in a forked child and at the exit
-    if failures.must_ask:
+    if failures.needs_polling:
         raise NotSupported(207000, "aclrtExceptionInfoCallbackRegister", failures.refusal)
     subscription = Subscription(function)
     with _lock:

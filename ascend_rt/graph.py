@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from ascend_rt._native.handles import GraphHandle
+from ascend_rt._native.handles import Batch, GraphHandle
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.captures import Captured
 from ascend_rt._runtime.driver import address, call, check, failure, ffi, is_expected, lib, usable
-from ascend_rt._runtime.lifecycle import HOST, Home
+from ascend_rt._runtime.lifecycle import HOST, Owner
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import Context, current_handle, home
+from ascend_rt.context import Context, current_handle, owner_of_new
 from ascend_rt.errors import AclError, CaptureError
-from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "GraphTask", "KernelChange", "ValueWait", "ValueWrite"]
 
 CaptureMode = Literal["global", "thread_local", "relaxed"]
-_MODES = {mode: f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}" for mode in get_args(CaptureMode)}
+_MODES = {mode: getattr(lib, f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}") for mode in get_args(CaptureMode)}
 _LONGEST_NAME = 4096
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_MODEL_CONTEXT)
 
@@ -111,24 +110,29 @@ class Graph(Resource, GraphHandle):
     """
 
     __slots__ = ("_captured", "_changed", "_context", "_submitted")
-    _captured: list[object]  # what the tasks use since the capture
-    _changed: dict[int, object]  # what those use that were changed, by their handles
+    _captured: Batch  # operands of the tasks since the capture
+    _changed: dict[int, tuple[object, ...]]  # operands of tasks that were changed, by their handles
     _context: Any
-    _kept: list[object]  # what executions use that are launched now
-    _submitted: dict[int, object]  # what is to take the place of that with the next update that succeeds
+    _submitted: dict[int, tuple[object, ...]]  # those that take their place with the next update that succeeds
     _what = "graph"
     _needs_context = True
 
     @classmethod
-    def _being_captured(cls, kept: list[object], where: Home) -> Self:
+    def _being_captured(cls, stream: Stream, batch: Batch, where: Owner) -> Self:
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
-        graph._context = current_handle()
-        graph._captured, graph._changed, graph._submitted = kept, {}, {}
-        graph._kept = [kept]
+        graph._context = stream._context or current_handle()
+        graph._captured, graph._changed, graph._submitted = batch, {}, {}
+        graph._retained = graph._new_batch()
         graph._borrow(None, where)
         graph._forget()
         return graph
+
+    def _new_batch(self) -> Batch:
+        """Return a batch for the executions from now on; those that were launched before have their own."""
+        batch = Batch()
+        batch.previous = self._captured
+        return batch
 
     def launch(self, stream: Stream | None = None) -> None:
         """Execute the graph in the order of a stream; later work of the stream waits for it.
@@ -149,9 +153,6 @@ class Graph(Resource, GraphHandle):
         -----
         ``aclmdlRIExecuteAsync``; enqueues only.
         """
-        stream = given_or_current(stream)
-        # The list itself: another thread may close the graph meanwhile, which gives it up.
-        stream._in_flight.submit("aclmdlRIExecuteAsync", self._handle, stream._handle, uses=(self._kept,))
 
     # --- what is in it -----------------------------------------------------------------------------------------------
 
@@ -241,9 +242,9 @@ class Graph(Resource, GraphHandle):
                 raise ValueError("the task belongs to another graph")
         self._handle  # noqa: B018  (a closed graph says so)
         for task, change in changes.items():
-            parameters, used = (None, None) if change is None else _parameters(change)
+            parameters, used = (None, ()) if change is None else _parameters(change)
             self._submitted[task.handle] = used
-            self._kept.append(used)  # another thread may be about to launch the graph with this list
+            self._retained.objects.append(used)  # another thread may be about to launch the graph with this batch
             if parameters is None:
                 call("aclmdlRITaskDisable", task._handle)
             else:
@@ -251,14 +252,17 @@ class Graph(Resource, GraphHandle):
         call("aclmdlRIUpdate", self._handle)
         self._changed |= self._submitted
         self._submitted = {}
-        self._kept = [self._captured, *self._changed.values()]  # executions that were launched before have the old list
+        batch = self._new_batch()
+        batch.objects.extend(self._changed.values())
+        self._retained = batch
 
     def _destroy(self, handle: Any) -> None:
         code = self._give_back(lib.aclmdlRIDestroy)
         if is_expected(code, *_ANOTHER_CONTEXT):
             code = Context._lend(self._context, HOST)._call(self._give_back, lib.aclmdlRIDestroy)
-        check(code, "aclmdlRIDestroy")
-        self._kept, self._captured = [], []  # executions that are under way have the list
+        if code:
+            check(code, "aclmdlRIDestroy")
+        self._captured = self._retained = Batch()  # executions that are under way have their own
         self._changed, self._submitted = {}, {}
 
 
@@ -377,11 +381,11 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     """Capture a stream; see :meth:`Stream.capture`."""
     if mode not in _MODES:
         raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
-    handle, begin = stream._handle, getattr(lib, _MODES[mode])
-    captured, where, out = Captured(), home(), ffi.new("aclmdlRI *")
-    graph = Graph._being_captured(captured.kept, where)
+    handle = stream._handle
+    batch, where, out = Batch(), owner_of_new(), ffi.new("aclmdlRI *")
+    captured, graph = Captured(batch), Graph._being_captured(stream, batch, where)
     try:
-        call("aclmdlRICaptureBegin", handle, begin)
+        call("aclmdlRICaptureBegin", handle, _MODES[mode])
         captured.begin(lib.ascend_rt_captured_graph(handle))
         yield graph
         captured.end()

@@ -11,7 +11,7 @@ from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, li
 from ascend_rt._runtime.ipc import KEY_SIZE, check_key, process_numbers
 from ascend_rt._runtime.locks import new_lock
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import home
+from ascend_rt.context import owner_of_new
 from ascend_rt.device import Device
 from ascend_rt.memory import Buffer, check_positive, on_device
 
@@ -65,7 +65,7 @@ class IpcMemory(Resource):
         flag = everybody if pids is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT
         key = ffi.new("char[]", KEY_SIZE)
         self._buffer: Buffer | None = buffer
-        where = home(buffer.device.id)
+        where = owner_of_new(buffer.device.id)
         self._make(where, (key,), "aclrtIpcMemGetExportKey", pointer, buffer.nbytes, key, KEY_SIZE, flag)
         self._key: bytes = ffi.string(key)
         if pids is not None:
@@ -100,7 +100,7 @@ class IpcMemory(Resource):
 
     def _destroy(self, handle: Any) -> None:
         # The function needs a context, and the thread that closes may have none.
-        code = Device(self._home.era.device_id)._call(self._give_back, lib.aclrtIpcMemClose)
+        code = Device(self._owner.epoch.device_id)._call(self._give_back, lib.aclrtIpcMemClose)
         has_ended = self._buffer is None or self._buffer.is_closed  # freeing the memory ends the export
         if not (has_ended and is_expected(code)):
             check(code, "aclrtIpcMemClose")
@@ -108,7 +108,7 @@ class IpcMemory(Resource):
 
 
 # The runtime closes by key, and the oldest import first: address -> whether it may be closed, the oldest first.
-_imports: defaultdict[tuple[lifecycle.Era, bytes], dict[int, bool]] = defaultdict(dict)
+_imports: defaultdict[tuple[lifecycle.DeviceEpoch, bytes], dict[int, bool]] = defaultdict(dict)
 _lock = new_lock()  # a buffer may be discarded inside
 
 
@@ -145,19 +145,19 @@ class ImportedBuffer(Buffer):
     def __init__(self, key: bytes, nbytes: int) -> None:
         self._begin()
         self._key, nbytes = check_key(key), check_positive(nbytes)
-        out, where = ffi.new("void **"), home()
+        out, where = ffi.new("void **"), owner_of_new()
         with _lock:
             flag = lib.ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS
             self._make(where, out, "aclrtIpcMemImportByKey", out, self._key, flag)
-            _imports[where.era, self._key][address(out[0])] = False
+            _imports[where.epoch, self._key][address(out[0])] = False
         self._describe(nbytes, None)
 
     def _destroy(self, handle: Any) -> None:
         # The device first, then the lock: a finalizer may run while devices are counted.
-        Device(self._home.era.device_id)._call(self._close_in_order, address(handle))
+        Device(self._owner.epoch.device_id)._call(self._close_in_order, address(handle))
 
     def _close_in_order(self, start: int) -> None:
-        opened_here = self._home.era, self._key
+        opened_here = self._owner.epoch, self._key
         with _lock:
             opened = _imports[opened_here]
             opened[start] = True

@@ -22,6 +22,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,13 +31,12 @@ from ascend_rt._kernels import accesses as _accesses
 from ascend_rt._kernels.accesses import Operand
 from ascend_rt._native.handles import KernelHandle, know_scalars
 from ascend_rt._native.in_c import in_c
-from ascend_rt._runtime.driver import call, ffi, lib
+from ascend_rt._runtime.driver import address, call, ffi, lib
 from ascend_rt._runtime.lifecycle import HOST
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import microseconds
 from ascend_rt.errors import InvalidArgument, NotSupported
 from ascend_rt.memory import Buffer
-from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from ascend_rt.memory import HostMemory
@@ -274,6 +274,8 @@ class Kernel(KernelHandle):
     binary: Binary
 
     def __init__(self, binary: Binary, name: str, parameters: Sequence[Type] | None = None) -> None:
+        if not isinstance(binary, Binary):
+            raise TypeError(f"a kernel is one of a Binary, not of {type(binary).__name__}")
         self.binary = binary
         self.name = name
         self._function = binary._find(name)
@@ -338,27 +340,28 @@ class Kernel(KernelHandle):
         ``aclrtLaunchKernelWithHostArgs``: the block of arguments is copied before the call returns. Since CANN 8.5, all
         products. API reference 14.
         """
-        if not 1 <= blocks <= _MOST_BLOCKS:
-            raise ValueError(f"a kernel is launched with 1 to {_MOST_BLOCKS} blocks, not {blocks}")
-        self.binary._handle  # noqa: B018  (a closed binary says so)
-        packed = self._pack(arguments)
-        accesses = self._known_accesses(arguments, packed, reads, writes)
-        config, stream = _config(timeout, batch), given_or_current(stream)
-        memory = ffi.from_buffer("char[]", packed)
-        task = self._function, blocks, stream._handle, config[0], memory, len(packed), ffi.NULL, 0
-        if accesses is not None:
-            _accesses.declare(accesses)
-        stream._in_flight.submit("aclrtLaunchKernelWithHostArgs", *task, uses=(self.binary, arguments))
 
     def __getitem__(self, shape: tuple[int, Stream | None] | int) -> Callable[..., None]:
         """``kernel[blocks, stream](…)`` launches the kernel, ``kernel[blocks](…)`` on the current stream."""
         blocks, stream = shape if isinstance(shape, tuple) else (shape, None)
         return partial(self.launch, stream, blocks)
 
+    def _declare(
+        self,
+        arguments: tuple[Any, ...],
+        packed: bytes,
+        reads: Iterable[Buffer | Operand] | None,
+        writes: Iterable[Buffer | Operand] | None,
+    ) -> None:
+        """Declare the accesses of the thread's next launch to the simulator, if they are known and wanted."""
+        accesses = self._known_accesses(arguments, packed, reads, writes)
+        if accesses is not None:
+            _accesses.declare(accesses)
+
     def _known_accesses(
         self,
         arguments: tuple[Any, ...],
-        packed: bytearray,
+        packed: bytes,
         reads: Iterable[Buffer | Operand] | None,
         writes: Iterable[Buffer | Operand] | None,
     ) -> list[_accesses.Access] | None:
@@ -391,8 +394,15 @@ class Kernel(KernelHandle):
         return f"<ascend_rt.Kernel {self.name}>"
 
 
-def _config(timeout: float | None, batch: bool | None) -> tuple[Any, ...]:
-    """Return the configuration of a launch, or NULL, and what keeps it alive."""
+def check_blocks(blocks: int) -> int:
+    """Return the number of blocks of a launch."""
+    if not 1 <= blocks <= _MOST_BLOCKS:
+        raise ValueError(f"a kernel is launched with 1 to {_MOST_BLOCKS} blocks, not {blocks}")
+    return index(blocks)
+
+
+def launch_config(timeout: float | None, batch: bool | None) -> tuple[int, Any]:
+    """Return the address of the configuration of a launch, and what keeps it there."""
     attributes = []
     if timeout is not None:
         limit = microseconds(timeout)
@@ -400,10 +410,9 @@ def _config(timeout: float | None, batch: bool | None) -> tuple[Any, ...]:
         attributes.append({"id": lib.ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US, "value": value})
     if batch is not None:
         attributes.append({"id": lib.ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE, "value": {"schemMode": int(batch)}})
-    if not attributes:
-        return (ffi.NULL,)
     array = ffi.new("aclrtLaunchKernelAttr[]", attributes)
-    return ffi.new("aclrtLaunchKernelCfg *", (array, len(attributes))), array
+    config = ffi.new("aclrtLaunchKernelCfg *", (array, len(attributes)))
+    return address(config), (config, array)
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt._runtime.driver import call, ffi, lib
 from ascend_rt.device import Device, id_of
-from ascend_rt.errors import ClosedError, ForkedProcess, RuntimeClosed
-from ascend_rt.memory import Buffer, allocated_on_host, check_size
+from ascend_rt.errors import ClosedError
+from ascend_rt.memory import Buffer, HostAllocation, check_size
 from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
@@ -57,8 +55,9 @@ class ManagedBuffer(Buffer):
 
     def __init__(self, nbytes: int) -> None:
         self._begin()
-        nbytes, allocate = check_size(nbytes), partial(call, "aclrtMemAllocManaged")
-        self._memory = allocated_on_host(_free, allocate, nbytes, lib.ACL_RT_MEM_ATTACH_GLOBAL)
+        nbytes = check_size(nbytes)
+        allocation = HostAllocation("aclrtMemAllocManaged", "aclrtFree", nbytes, lib.ACL_RT_MEM_ATTACH_GLOBAL)
+        self._memory = allocation.pointer(nbytes)
         self._describe(nbytes, None)
         self._own(ffi.cast("void *", self._memory))
 
@@ -89,7 +88,7 @@ class ManagedBuffer(Buffer):
         """
         stream = given_or_current(stream)
         arguments = self._handle, self._nbytes, _location(location), 0, stream._handle
-        stream._in_flight.submit("aclrtMemManagedPrefetchAsync", *arguments, uses=(self,))
+        stream._retention.submit("aclrtMemManagedPrefetchAsync", *arguments, uses=(self,))
 
     @property
     def is_read_mostly(self) -> bool:
@@ -126,12 +125,6 @@ class ManagedBuffer(Buffer):
     def _advise(self, advice: int, location: Device | None) -> None:
         whole_pages = -(-self._nbytes // _PAGE) * _PAGE  # advice applies to whole pages, and these are the buffer's
         call("aclrtMemManagedAdvise", self._handle, whole_pages, advice, _location(location))
-
-
-def _free(cell: Any) -> None:
-    with suppress(RuntimeClosed, ForkedProcess):
-        if cell[0]:
-            call("aclrtFree", cell[0])
 
 
 def _location(location: Device | None) -> Any:

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, overload
 
 from ascend_rt._native.handles import BufferHandle
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, call, check, check_address, ffi, lib
-from ascend_rt._runtime.lifecycle import HOST, Home, home_of
+from ascend_rt._runtime.lifecycle import HOST, Owner, owner_of
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.retention import allocated, check_allocation
-from ascend_rt.context import home
+from ascend_rt.device import Device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import SupportsIndex, TypeVar
 
     import numpy as np
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer as BufferProtocol
     from typing_extensions import Self
 
-    from ascend_rt.device import Device
     from ascend_rt.enums import MemLocationType, MemMallocPolicy
 
     # That arrays have the buffer protocol, numpy's types say from Python 3.12 on.
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     ScalarT = TypeVar("ScalarT", bound=np.generic)
     KnownDType: TypeAlias = type[ScalarT] | np.dtype[ScalarT]
 
+_CELL = ffi.typeof("void **")
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)
 
@@ -143,17 +142,13 @@ class Buffer(Resource, BufferHandle):
     _parent: object  # what must live as long as the memory is used
     __eq__, __hash__ = object.__eq__, object.__hash__  # several views may begin at one address
 
-    def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None:
-        lifecycle.initialize()
-        out, nbytes = ffi.new("void **"), check_size(nbytes)
-        allocated("aclrtMalloc", partial(self._create, home(), out, lib.aclrtMalloc), out, nbytes, index(policy))
-        self._describe(nbytes, None)
+    def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None: ...
 
-    def _allocate_again(self, code: int, nbytes: int, where: Home) -> None:
+    def _allocate_again(self, code: int, nbytes: int, policy: int, where: Owner) -> None:
         """Allocate the memory after an attempt that has failed with a code."""
         check_allocation(code, "aclrtMalloc")
         out = ffi.new("void **")
-        self._make(where, out, "aclrtMalloc", out, nbytes, _HUGE_FIRST)
+        self._make(where, out, "aclrtMalloc", out, nbytes, policy)
         self._describe(nbytes, None)
 
     def _describe(self, nbytes: int, parent: object) -> None:
@@ -276,15 +271,15 @@ class Buffer(Resource, BufferHandle):
             if 0 <= start < start + nbytes <= owner.nbytes:
                 return owner[start : start + nbytes]
             owner = (owner,)  # other memory, of which this is no part
-        where = HOST if location == lib.ACL_MEM_LOCATION_TYPE_MANAGED else home_of(attributes.device_id)
+        where = HOST if location == lib.ACL_MEM_LOCATION_TYPE_MANAGED else owner_of(attributes.device_id)
         return cls._lend(address, nbytes, owner, where)
 
     @staticmethod
-    def _lend(address: int, nbytes: int, owner: object, home: Home) -> Buffer:
+    def _lend(address: int, nbytes: int, base: object, owner: Owner) -> Buffer:
         buffer = Buffer.__new__(Buffer)
-        buffer._describe(nbytes, owner)
+        buffer._describe(nbytes, base)
         # Never owned, not even for a moment: discarded then, it would free the memory.
-        buffer._borrow(ffi.cast("char *", address), home)
+        buffer._borrow(ffi.cast("char *", address), owner)
         return buffer
 
     @classmethod
@@ -340,8 +335,6 @@ class Buffer(Resource, BufferHandle):
     @property
     def device(self) -> Device:
         """The device that the memory is on (``aclrtPointerGetAttributes``); ValueError if it is the host's."""
-        from ascend_rt.device import Device
-
         attributes = pointer_attributes(self.handle)
         if attributes.location not in _ON_DEVICE:
             raise ValueError(
@@ -357,14 +350,11 @@ class Buffer(Resource, BufferHandle):
     def __len__(self) -> int:
         return self._nbytes
 
-    def __getitem__(self, part: slice) -> Buffer:
-        if not isinstance(part, slice):
-            raise TypeError("device memory cannot be read from the host; take a slice and copy it")
-        start, stop, step = part.indices(self._nbytes)
-        if step != 1 or stop <= start:
-            raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
-        view: Buffer = self._view(start, stop - start)
-        return view
+    def __getitem__(self, part: slice) -> Buffer: ...
+
+    def _close(self) -> None:
+        """Close memory of a derived class, which has another way to free it."""
+        super().close()
 
     @property
     def base(self) -> Buffer | None:
@@ -426,8 +416,6 @@ class RegisteredMemory(Resource):
     _device: Device
 
     def __init__(self, array: HostMemory, *, mapped: bool = False) -> None:
-        from ascend_rt.device import Device
-
         self._begin()
         self._array = bytes_of(array, "array", "register the array that it is a view of", writable=True)
         self._device = Device.current()
@@ -459,25 +447,44 @@ def on_device(operand: Buffer) -> Any:
     return operand._handle
 
 
-def allocated_on_host(free: Callable[[Any], None], allocate: Callable[..., None], nbytes: int, *options: Any) -> Any:
-    """Return a pointer to memory that is freed with the last reference to it.
+class HostAllocation(Resource):
+    """Memory that the host accesses; it is freed with the last reference to its pointer.
 
     Parameters
     ----------
-    free : callable
-        Frees the memory whose address is in a cell, if one is.
-    allocate : callable
-        Allocates it: called with the cell, the size and the options.
+    allocate, free : str
+        The C functions.
     nbytes : int
         The size.
+    *options
+        What the first function takes behind the size.
     """
-    cell = ffi.gc(ffi.new("void **"), free)  # which owns the memory as soon as there is any
-    allocate(cell, nbytes, *options)
-    return ffi.gc(cell[0], partial(_keep, cell), nbytes)
+
+    __slots__ = ("_free",)
+    _what = "memory of the host"
+    _is_counted = False  # by no_leaks(): it ends with the last reference
+
+    def __init__(self, allocate: str, free: str, nbytes: int, *options: Any) -> None:
+        lifecycle.initialize()
+        self._free, cell = free, ffi.new(_CELL)
+        allocated(allocate, self._create, HOST, cell, getattr(lib, allocate), cell, nbytes, *options)
+
+    def _destroy(self, handle: Any) -> None:
+        self._unmake(self._free)
+
+    def pointer(self, nbytes: int) -> Any:
+        """Return a pointer that keeps the memory alive."""
+        return ffi.gc(self._handle, self._end_pointer, nbytes)
+
+    def _end_pointer(self, pointer: Any) -> None:
+        """Do nothing: as the destructor of the pointer, it has kept the memory alive as long."""
 
 
-def _keep(cell: Any, pointer: Any) -> None:
-    """Do nothing: a destructor that keeps a cell alive as long as the pointer."""
+def refuse_part(part: Any) -> NoReturn:
+    """Raise what is wrong with a part of a buffer."""
+    if not isinstance(part, slice):
+        raise TypeError("device memory cannot be read from the host; take a slice and copy it")
+    raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
 
 
 def check_size(nbytes: int) -> int:

@@ -11,10 +11,9 @@ from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
 from ascend_rt._runtime.lifecycle import HOST
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import Context, current_handle, home
+from ascend_rt.context import Context, current_handle, owner_of_new
 from ascend_rt.device import Device, id_of
-from ascend_rt.memory import Buffer, check_positive, check_size
-from ascend_rt.stream import given_or_current
+from ascend_rt.memory import Buffer, check_size
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
@@ -93,7 +92,7 @@ class MemoryPool(Resource, PoolHandle):
         properties.location.id = id_of(device)
         properties.maxSize = check_size(max_nbytes)
         out = ffi.new("aclrtMemPool *")
-        self._make(home(device.id), out, "aclrtMemPoolCreate", out, properties)
+        self._make(owner_of_new(device.id), out, "aclrtMemPoolCreate", out, properties)
 
     def allocate(self, nbytes: int, stream: Stream | None = None) -> PoolBuffer:
         """Allocate in the order of a stream, by default :meth:`Stream.current`; returns at once.
@@ -111,7 +110,6 @@ class MemoryPool(Resource, PoolHandle):
         -----
         ``aclrtMemPoolMallocAsync``; enqueues only. API reference 11-10.
         """
-        return PoolBuffer(nbytes, self, given_or_current(stream))
 
     def trim(self, keep_nbytes: int = 0) -> None:
         """Give unused memory back to the device until the pool has ``keep_nbytes`` (``aclrtMemPoolTrimTo``)."""
@@ -169,15 +167,7 @@ class PoolBuffer(Buffer, PoolBufferHandle):
     _context: Any  # the handle of its context
     _needs_context = True
 
-    def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None:
-        self._begin()
-        lifecycle.close_deferred()
-        nbytes = check_positive(nbytes)
-        out = ffi.new("void **")
-        self._use(stream)
-        self._describe(nbytes, pool)
-        arguments = out, nbytes, pool._handle, stream._handle
-        self._make(pool._home, out, "aclrtMemPoolMallocAsync", *arguments)
+    def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None: ...
 
     def close(self, stream: Stream | None = None) -> None:
         """Free the memory in the order of a stream and return at once; closing twice is allowed.
@@ -187,11 +177,9 @@ class PoolBuffer(Buffer, PoolBufferHandle):
         stream : Stream, optional
             The last one that uses it; the stream of the allocation, if not given.
         """
-        if stream is not None and self._is_open:
-            self._use(given_or_current(stream))
-        super().close()
 
     def _use(self, stream: Stream) -> None:
+        """Note the stream in whose order the memory is freed."""
         # The Python object of a borrowed stream may be closed while the stream goes on: then take one that is not.
         self._stream = stream if stream._owned else stream.from_handle(stream.handle)
         self._context = stream._context or current_handle()

@@ -10,7 +10,7 @@ from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
 from ascend_rt._runtime.ipc import KEY_SIZE, check_key, process_numbers
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import whole_seconds
-from ascend_rt.context import home
+from ascend_rt.context import owner_of_new
 from ascend_rt.device import Device
 from ascend_rt.stream import given_or_current
 
@@ -79,6 +79,7 @@ class Notify(Resource):
     """
 
     __slots__ = ()
+    _is_notify = True  # by which streams know it without importing this module
     _what = "notify"
     _needs_context = True
 
@@ -86,7 +87,7 @@ class Notify(Resource):
         lifecycle.initialize()
         out = ffi.new("aclrtNotify *")
         flag = lib.ACL_NOTIFY_DEVICE_USE_ONLY if device_use_only else lib.ACL_NOTIFY_DEFAULT
-        self._make(home(), out, "aclrtCreateNotify", out, flag)
+        self._make(owner_of_new(), out, "aclrtCreateNotify", out, flag)
 
     @classmethod
     def open(cls, key: bytes) -> Self:
@@ -120,7 +121,7 @@ class Notify(Resource):
         out = ffi.new("aclrtNotify *")
         notify = cls.__new__(cls)
         flag = lib.ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS
-        notify._make(home(), out, "aclrtNotifyImportByKey", out, check_key(key), flag)
+        notify._make(owner_of_new(), out, "aclrtNotifyImportByKey", out, check_key(key), flag)
         return notify
 
     def export(self, processes: Iterable[int] | None = None) -> bytes:
@@ -176,7 +177,7 @@ class Notify(Resource):
         ``aclrtRecordNotify``; enqueues only, but waits while the stream's queue is full.
         """
         stream = given_or_current(stream)
-        stream._in_flight.submit("aclrtRecordNotify", self._handle, stream._handle, uses=(self,))
+        stream._retention.submit("aclrtRecordNotify", self._handle, stream._handle, uses=(self,))
 
     def wait(self, stream: Stream | None = None, timeout: float | None = None) -> None:
         """Let work enqueued on the stream from now on wait until the bit is set, and clear it.
@@ -203,7 +204,7 @@ class Notify(Resource):
         ``aclrtWaitAndResetNotify``; enqueues only, but waits while the stream's queue is full.
         """
         stream, limit = given_or_current(stream), _limit(timeout)
-        stream._in_flight.submit("aclrtWaitAndResetNotify", self._handle, stream._handle, limit, uses=(self,))
+        stream._retention.submit("aclrtWaitAndResetNotify", self._handle, stream._handle, limit, uses=(self,))
 
     @staticmethod
     def reset_all(notifies: Iterable[Notify]) -> None:
@@ -221,6 +222,10 @@ class Notify(Resource):
         ``aclrtNotifyBatchReset``; blocking, needs a context. If one cannot be cleared, those before it are. 950, 910B,
         910C. API reference 08.
         """
+        notifies = list(notifies)
+        for notify in notifies:
+            if not isinstance(notify, Notify):
+                raise TypeError(f"notifies are cleared, not {type(notify).__name__}")
         handles = ffi.new("aclrtNotify[]", [notify._handle for notify in notifies])
         call("aclrtNotifyBatchReset", handles, len(handles))
 
@@ -234,7 +239,7 @@ class Notify(Resource):
     def _destroy(self, handle: Any) -> None:
         code = self._give_back(lib.aclrtDestroyNotify)
         if is_expected(code, lib.ACL_ERROR_RT_CONTEXT_NULL):  # any will do, and the thread that closes may have none
-            code = Device(self._home.era.device_id)._call(self._give_back, lib.aclrtDestroyNotify)
+            code = Device(self._owner.epoch.device_id)._call(self._give_back, lib.aclrtDestroyNotify)
         check(code, "aclrtDestroyNotify")
 
 
@@ -276,7 +281,7 @@ class CountingNotify(Resource):
     def __init__(self) -> None:
         lifecycle.initialize()
         out = ffi.new("aclrtCntNotify *")
-        self._make(home(), out, "aclrtCntNotifyCreate", out, 0)
+        self._make(owner_of_new(), out, "aclrtCntNotifyCreate", out, 0)
 
     def record(self, value: int, stream: Stream | None = None, *, operation: Operation = "set") -> None:
         """Change the counter when the work enqueued on the stream so far is done.
@@ -298,7 +303,7 @@ class CountingNotify(Resource):
             raise ValueError(f"an operation is one of {', '.join(_OPERATIONS)}, not {operation!r}")
         stream = given_or_current(stream)
         info = ffi.new("aclrtCntNotifyRecordInfo *", {"mode": _OPERATIONS[operation], "value": value})
-        stream._in_flight.submit("aclrtCntNotifyRecord", self._handle, stream._handle, info, uses=(self,))
+        stream._retention.submit("aclrtCntNotifyRecord", self._handle, stream._handle, info, uses=(self,))
 
     def wait(
         self,
@@ -338,12 +343,12 @@ class CountingNotify(Resource):
         stream = given_or_current(stream)
         fields = {"mode": _CONDITIONS[condition], "value": value, "timeout": _limit(timeout), "isClear": clear}
         info = ffi.new("aclrtCntNotifyWaitInfo *", fields)
-        stream._in_flight.submit("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, info, uses=(self,))
+        stream._retention.submit("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, info, uses=(self,))
 
     def reset(self, stream: Stream | None = None) -> None:
         """Set the counter to 0, in the order of the stream (``aclrtCntNotifyReset``; enqueues only)."""
         stream = given_or_current(stream)
-        stream._in_flight.submit("aclrtCntNotifyReset", self._handle, stream._handle, uses=(self,))
+        stream._retention.submit("aclrtCntNotifyReset", self._handle, stream._handle, uses=(self,))
 
     @property
     def id(self) -> int:

@@ -4,23 +4,17 @@
 from __future__ import annotations
 
 import math
-import sys
-from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ascend_rt._memory.arrays import numbers, plain
 from ascend_rt._native import handles
-from ascend_rt._runtime import lifecycle
-from ascend_rt._runtime.driver import check, ffi, lib
-from ascend_rt._runtime.retention import allocated
-from ascend_rt.errors import ForkedProcess, RuntimeClosed
-from ascend_rt.memory import allocated_on_host, check_size
+from ascend_rt._native.in_c import in_c
+from ascend_rt._runtime.driver import ffi
+from ascend_rt.memory import HostAllocation, check_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
     from numpy.typing import DTypeLike, NDArray
@@ -41,6 +35,7 @@ class PageableArray(np.ndarray[Any, np.dtype[Any]]):
     """An ordinary array that was made of a pinned one, such as a copy."""
 
 
+@in_c
 @handles.pinned
 class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
@@ -157,11 +152,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     @classmethod
     def _allocate(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PinnedBuffer[Any]:
-        lifecycle.initialize()
         nbytes = math.prod(shape) * dtype.itemsize
-        # The array holds the buffer, the buffer holds the pointer, and the end of the pointer frees the memory.
-        allocate = partial(allocated, "aclrtMallocHost", lib.aclrtMallocHost)
-        memory = allocated_on_host(_free_host, allocate, nbytes)
+        # The array holds the buffer, the buffer the pointer, and the pointer the memory.
+        memory = HostAllocation("aclrtMallocHost", "aclrtFreeHost", nbytes).pointer(nbytes)
         array: PinnedBuffer[Any] = np.ndarray.__new__(cls, shape, dtype, ffi.buffer(memory, nbytes))
         return array
 
@@ -217,6 +210,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
 
     def __array_finalize__(self, source: Any) -> None:
         """Make an ordinary array of a copy: only what refers to pinned memory is pinned."""
+
+    def _become_pageable(self) -> None:
+        """Become an ordinary array, unless the array that this is a view of refers to pinned memory."""
         owner: Any = self.base
         while type(owner) is np.ndarray:  # numpy makes some copies as views of arrays that it does not show
             owner = owner.base
@@ -230,12 +226,3 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         plain = np.asarray(array)
         is_scalar = plain.ndim == 0 if return_scalar is None else return_scalar  # which numpy 1 does not tell
         return plain[()] if is_scalar else plain
-
-
-def _free_host(cell: Any, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: as in resource.py
-    if is_too_late() or not cell[0]:  # the module may be empty, and what was opened is given back already
-        return
-    with suppress(RuntimeClosed, ForkedProcess):
-        code = lib.aclrtFreeHost(cell[0])
-        if code:
-            check(code, "aclrtFreeHost")

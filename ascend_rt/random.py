@@ -152,7 +152,7 @@ class Generator:
         task.randomNum = _value(count.to_bytes(8, "little"))
         copy_async(self._counter, self.block.to_bytes(_COUNTER_BYTES, "little"), self._stream, snapshot=True)
         arguments = task, self._stream._handle, ffi.NULL
-        self._stream._in_flight.submit("aclrtRandomNumAsync", *arguments, uses=(out, self._counter))
+        self._stream._retention.submit("aclrtRandomNumAsync", *arguments, uses=(out, self._counter))
         self.block = (self.block + -(-words // _WORDS_OF_BLOCK)) % (1 << 8 * _COUNTER_BYTES)
 
 

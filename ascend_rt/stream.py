@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from ascend_rt import allocator, callback
 from ascend_rt._native.handles import (
     StreamHandle,
-    disruptions,
     note_chosen_stream,
     note_default_stream,
     release,
@@ -24,11 +23,11 @@ from ascend_rt._native.handles import (
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import blocking, failures, lifecycle
 from ascend_rt._runtime.driver import address, call, check, check_address, ffi, is_expected, lib, supports, usable
-from ascend_rt._runtime.lifecycle import HOST, Home, era_of_context
+from ascend_rt._runtime.lifecycle import HOST, Owner, epoch_of_context
 from ascend_rt._runtime.resource import Resource
-from ascend_rt._runtime.retention import InFlight, when_over
-from ascend_rt._runtime.timeouts import FOR_EVER, milliseconds, whole_seconds
-from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, home
+from ascend_rt._runtime.retention import Retention, when_over
+from ascend_rt._runtime.timeouts import FOR_EVER
+from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, owner_of_new
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
 from ascend_rt.event import Event
@@ -93,7 +92,7 @@ class Stream(Resource, StreamHandle):
     """
 
     __slots__ = ("_context", "_foreign")
-    _in_flight: InFlight
+    _retention: Retention
     _what = "stream"
     _foreign: object  # another package's object of a borrowed stream, which may own it
 
@@ -108,13 +107,13 @@ class Stream(Resource, StreamHandle):
             priority, flags = options.priority, options.flags
         self._begin()
         lifecycle.close_deferred()
-        context, created_in, out = current_handle(), home(), ffi.new(_STREAM)
+        context, created_in, out = current_handle(), owner_of_new(), ffi.new(_STREAM)
         priority = min(max(index(priority), 0), _LOWEST_PRIORITY)
-        where = Home(era_of_context(context, created_in.era.device_id), created_in.owner)
-        self._prepare(InFlight(ffi.NULL, where.era, context), context)  # what may be discarded needs it
+        where = Owner(epoch_of_context(context, created_in.epoch.device_id), created_in.context)
+        self._prepare(Retention(ffi.NULL, where.epoch, context), context)  # what may be discarded needs it
         self._make(where, out, "aclrtCreateStreamWithConfig", out, priority, index(flags))
-        self._in_flight.begin(out[0])
-        allocator.forget_stream(self._in_flight.stream)  # an older stream that had this handle
+        self._retention.begin(out[0])
+        allocator.forget_stream(self._retention.stream)  # an older stream that had this handle
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -131,8 +130,8 @@ class Stream(Resource, StreamHandle):
         if not handle and context is not None and supports("aclrtCtxGetCurrentDefaultStream"):
             handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
         borrowed = ffi.cast("aclrtStream", handle)
-        where = HOST if context is None else Home(era_of_context(context, current_device_id()))
-        stream._prepare(InFlight.of(borrowed, where.era, context), context)
+        where = HOST if context is None else Owner(epoch_of_context(context, current_device_id()))
+        stream._prepare(Retention.of(borrowed, where.epoch, context), context)
         stream._borrow(borrowed, where)
         return stream
 
@@ -209,23 +208,16 @@ class Stream(Resource, StreamHandle):
             finally:
                 _current.reset(token)
 
-    def _prepare(self, in_flight: InFlight, context: Any | None) -> None:
+    def _prepare(self, retention: Retention, context: Any | None) -> None:
         self._context = context
         self._context_address = 0 if context is None else address(context)
         self._foreign = None
-        self._in_flight = in_flight
+        self._retention = retention
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
     def record(self, event: Event | None = None) -> Event:
         """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
-        if event is None:
-            self._handle  # noqa: B018  (a closed stream says so)
-            event = Event()
-        if not isinstance(event, Event):
-            raise TypeError(f"a stream records an Event, not {type(event).__name__}")
-        event.record(self)
-        return event
 
     def wait(self, other: Event | Stream | Notify | object, timeout: float | None = None) -> None:
         """Let work enqueued here from now on wait for an event or a notify, or for all work that a stream has so far.
@@ -245,26 +237,10 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host goes on at once.
         """
-        if not isinstance(other, Event):
-            self._wait_for(other, timeout)
-            return
-        newest, before_it = other._newest_record(), disruptions()
-        if timeout is None:
-            code = lib.aclrtStreamWaitEvent(self._handle, other._handle)
-            if code:
-                check(code, "aclrtStreamWaitEvent")
-        else:
-            code = lib.aclrtStreamWaitEventWithTimeout(self._handle, other._handle, whole_seconds(timeout))
-            check(code, "aclrtStreamWaitEventWithTimeout")
-        if newest is not None and other._is_newest(newest[1]):
-            self._in_flight.keep_waited_for(other, newest[0], before_it)
 
-    def _wait_for(self, other: object, timeout: float | None) -> None:
+    def _wait_for(self, other: Any, timeout: float | None) -> None:
         """Wait for what is no event of ours."""
-        self._handle  # noqa: B018  (a closed stream says so)
-        from ascend_rt.notify import Notify  # which uses this module
-
-        if isinstance(other, Notify):
+        if getattr(other, "_is_notify", False):
             other.wait(self, timeout)
         elif (handle := _integer(other, "npu_event")) is not None:
             self.wait(Event.from_handle(handle), timeout)
@@ -302,7 +278,7 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclmdlRICaptureBegin``, ``aclmdlRICaptureEnd``. 910B, 910C, 950, 310P. API reference 15.
         """
-        from ascend_rt.graph import capture  # graphs are launched on streams, so that module imports this one
+        from ascend_rt.graph import capture  # which most programs do not need
 
         return capture(self, mode)
 
@@ -329,14 +305,6 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclrtSynchronizeStream``, ``aclrtSynchronizeStreamWithTimeout``; blocking, without the GIL.
         """
-        handle, limit = self._handle, FOR_EVER if timeout is None else milliseconds(timeout)
-        in_flight = self._in_flight
-        ended, log = in_flight.end_batch(), in_flight.failures
-        code = lib.ascend_rt_synchronize_stream(handle, limit, log.into)
-        if code or log.code or in_flight.work.seen != lib.ascend_rt_failed_task_count():
-            self._end_wait(code, limit)
-        if ended is not None:
-            release_synchronized(ended)
 
     async def done(self) -> None:
         """Wait for the work enqueued so far as :meth:`synchronize` does, without blocking the event loop of asyncio.
@@ -348,7 +316,7 @@ class Stream(Resource, StreamHandle):
         A thread waits in C, without the GIL, unless the stream is done already. If the task is cancelled, the thread
         stays until it is.
         """
-        ended, log = self._in_flight.end_batch(), self._in_flight.failures
+        ended, log = self._retention.end_batch(), self._retention.failures
         code, message = 0, None
         status = lib.ascend_rt_stream_status(self._handle)
         is_expected(status < 0)  # the synchronization will tell
@@ -357,15 +325,15 @@ class Stream(Resource, StreamHandle):
             code = lib.ascend_rt_synchronize_stream(self._handle, 1, log.into)
         if status == _PENDING or is_expected(code, lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT):
             code, message = await blocking.wait_async("aclrtSynchronizeStream", self._handle, log=log)
-        self._in_flight.conclude(code, "aclrtSynchronizeStream", message)
+        self._retention.conclude(code, "aclrtSynchronizeStream", message)
         release_synchronized(ended)
 
     def _end_wait(self, code: int, limit: int) -> None:
         """Raise what a synchronization failed with, after what is left of the wait."""
         name, message = blocking.limited("aclrtSynchronizeStream", limit), None
         if code == blocking.WOULD_WAIT:
-            code, message = blocking.wait(name, limit, self._handle, log=self._in_flight.failures)
-        self._in_flight.conclude(code, name, message)
+            code, message = blocking.wait(name, limit, self._handle, log=self._retention.failures)
+        self._retention.conclude(code, name, message)
 
     @property
     def is_done(self) -> bool:
@@ -376,15 +344,6 @@ class Stream(Resource, StreamHandle):
         TaskFailed
             It is done, and a task has failed; the next synchronization raises the failure too.
         """
-        ended = self._in_flight.end_batch()
-        status = lib.ascend_rt_stream_status(self._handle)
-        if status < 0:
-            check(-status, "aclrtStreamQuery")
-        if status != _COMPLETE:
-            return False
-        release(ended)
-        self.check()
-        return True
 
     def check(self) -> None:
         """Raise the failure of a task of this stream that no synchronization has reported yet; does not wait.
@@ -402,9 +361,9 @@ class Stream(Resource, StreamHandle):
         Calls no C function as long as no task of the process has failed.
         """
         self._handle  # noqa: B018  (a closed stream says so)
-        work = self._in_flight.work
-        if failures.must_ask or work.seen != lib.ascend_rt_failed_task_count():
-            work.check("aclrtStreamQuery")
+        window = self._retention.window
+        if failures.needs_polling or window.seen != lib.ascend_rt_failed_task_count():
+            window.check("aclrtStreamQuery")
 
     def launch_host_func(self, function: Callable[..., object], /, *arguments: Any, **keywords: Any) -> None:
         """Call a Python function when the work enqueued so far is done; later work of the stream waits for it.
@@ -425,12 +384,11 @@ class Stream(Resource, StreamHandle):
         >>> done
         [1]
         """
-        callback.launch(self._handle, function, arguments, keywords)
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
         launched = callback.launched(self._handle)
-        ended = self._in_flight.end_batch()
+        ended = self._retention.end_batch()
         call("aclrtStreamAbort", self._handle)
         release(ended)
         callback.drop(launched)
@@ -451,14 +409,14 @@ class Stream(Resource, StreamHandle):
         The runtime does not tell: of a stream that was borrowed by a thread without a context, the calling thread's.
         """
         self._handle  # noqa: B018  (a closed stream says so)
-        known = self._in_flight.device
+        known = self._retention.device
         return Device.current() if known == failures.ANY else Device(known)
 
     @property
     def context(self) -> Context:
         """The context that it belongs to, borrowed; if that is not known, as with :attr:`device`."""
         self._handle  # noqa: B018
-        return Context._lend(self._context or current_handle(), self._home)
+        return Context._lend(self._context or current_handle(), self._owner)
 
     def __ascend_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol and the handle, for other packages (see :meth:`from_foreign`)."""
@@ -503,8 +461,8 @@ class Stream(Resource, StreamHandle):
             raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
         self._closing(self._end, force)
         # Also if an earlier close was interrupted that has destroyed it; not if a reset has, which reports nothing.
-        if self._owned and not self._home.era.is_over:
-            self._in_flight.conclude(0, "aclrtSynchronizeStream")
+        if self._owned and not self._owner.epoch.is_over:
+            self._retention.conclude(0, "aclrtSynchronizeStream")
 
     def _end(self, handle: Any, force: bool) -> None:
         """Close the stream, which counts as closed already; what a task has failed with stays deferred."""
@@ -513,38 +471,38 @@ class Stream(Resource, StreamHandle):
         if not self._owned:
             self._let_tasks_go_on()
             return
-        in_flight = self._in_flight
+        retention = self._retention
         try:
-            ended, launched = in_flight.end_batch(), callback.launched(handle)
+            ended, launched = retention.end_batch(), callback.launched(handle)
             if not force:
                 self._finish(handle)
-            in_flight.is_ending = in_flight.life.is_destroyed = True
+            retention.is_ending = retention.life.is_destroyed = True
             self._destroy(handle, force)
         except BaseException:
             if self._is_closing:
-                in_flight.life.is_destroyed = False
+                retention.life.is_destroyed = False
             raise
         finally:
-            in_flight.is_ending = False
+            retention.is_ending = False
         if force:
-            in_flight.failures.discard()
-        when_over(in_flight.device, partial(_let_go, in_flight, ended, launched))
+            retention.failures.discard()
+        when_over(retention.device, partial(_let_go, retention, ended, launched))
 
     def _finish(self, handle: Any) -> None:
         """Wait for the work.
 
         Destroying the stream would wait too, but say nothing. Other errors are left to the destruction.
         """
-        in_flight, log = self._in_flight, self._in_flight.failures
-        if self._home.era.is_over or lib.ascend_rt_captured_graph(handle):
+        retention, log = self._retention, self._retention.failures
+        if self._owner.epoch.is_over or lib.ascend_rt_captured_graph(handle):
             return
         code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, FOR_EVER, log.into)
         if code == blocking.WOULD_WAIT:
             code, _ = blocking.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
-        if code > 0 and code == in_flight.work.told and code == lib.aclrtSynchronizeStream(handle):
+        if code > 0 and code == retention.window.reported and code == lib.aclrtSynchronizeStream(handle):
             log.discard()  # it stays: the stream is in STOP mode, and has told it
-        in_flight.work.failure("aclrtSynchronizeStream")  # known from now on: it cannot be looked for afterwards
-        in_flight.work.note_stream()
+        retention.window.failure("aclrtSynchronizeStream")  # known from now on: it cannot be looked for afterwards
+        retention.window.note_stream()
 
     def _in_its_context(self, function: Callable[..., int], *arguments: Any) -> int:
         """Call a function; if that needs the stream's context, which the thread does not have, make it current."""
@@ -554,9 +512,9 @@ class Stream(Resource, StreamHandle):
         return code
 
     def _destroy(self, handle: Any, force: bool = False) -> None:
-        if self._home.era.is_over:  # it went with its context
+        if self._owner.epoch.is_over:  # it went with its context
             return
-        allocator.forget_stream(address(handle), self._home.era)
+        allocator.forget_stream(address(handle), self._owner.epoch)
         lib.ascend_rt_await_left(handle)
         name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
         code = self._in_its_context(self._give_back, getattr(lib, name))
@@ -581,8 +539,8 @@ class Stream(Resource, StreamHandle):
 
     def _let_tasks_go_on(self) -> None:
         """Keep what the tasks use although this object is discarded."""
-        in_flight = self._in_flight
-        in_flight.outlive(_recorded_behind(in_flight) if in_flight else None)
+        retention = self._retention
+        retention.detach(_recorded_behind(retention) if retention else None)
 
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
@@ -608,7 +566,7 @@ class Stream(Resource, StreamHandle):
         return self._what, handle, context
 
     def _description(self) -> str:
-        number, where = ffi.new("int32_t *"), self._in_flight.work.where
+        number, where = ffi.new("int32_t *"), self._retention.window.where
         code = lib.aclrtStreamGetId(self._handle, number)
         is_captured = lib.ascend_rt_captured_graph(self._handle)
         status = 0 if is_captured else lib.ascend_rt_stream_status(self._handle)
@@ -631,21 +589,21 @@ def given_or_current(stream: Stream | None) -> Stream:
 _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
 
 
-def _let_go(in_flight: InFlight, ended: Batch | None, launched: list[Call]) -> None:
+def _let_go(retention: Retention, ended: Batch | None, launched: list[Call]) -> None:
     """Release what the tasks of a stream have used that is gone."""
     release(ended)
-    in_flight.end_batch()  # which leaves nothing behind
+    retention.end_batch()  # which leaves nothing behind
     callback.drop(launched)
 
 
-def _recorded_behind(in_flight: InFlight) -> Event | None:
+def _recorded_behind(retention: Retention) -> Event | None:
     """Record an event behind what is submitted, for what it uses; None if that is impossible."""
-    handle = in_flight.life.handle
-    if in_flight.life.is_over or lib.ascend_rt_captured_graph(handle):
+    handle = retention.life.handle
+    if retention.life.is_over or lib.ascend_rt_captured_graph(handle):
         return None
     try:
         event = Event()
-        event._before = in_flight.end_batch()
+        event._before = retention.end_batch()
         check(lib.aclrtRecordEvent(event._handle, handle), "aclrtRecordEvent")
     except AclError:
         return None

@@ -12,7 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ascend_rt._native.in_c import in_c
-from ascend_rt._runtime.driver import call, check, ffi, lib
+from ascend_rt._runtime.driver import address, call, check, ffi, lib
 from ascend_rt.errors import AclError, ClosedError, NotSupported
 from ascend_rt.memory import (
     HAS_OBJECTS,
@@ -52,8 +52,7 @@ _KINDS = {
 }
 
 _DESCRIPTOR_ALIGNMENT = 64  # bytes; checked by the runtime
-# Item size -> at once, in the order of a stream.
-_FILLS = {1: ("aclrtMemset", "aclrtMemsetAsync"), 4: ("aclrtMemsetD32", "aclrtMemsetD32Async")}
+_FILLS = {1: "aclrtMemset", 4: "aclrtMemsetD32"}  # by the size of an item
 
 
 def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
@@ -142,16 +141,19 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     >>> buffer.to_numpy().tobytes()
     b'hello'
     """
-    to, capacity, to_device = _span(dst, True)
-    source, nbytes, from_device = _span(src, False)
-    kind = lib.ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE if snapshot else _KINDS[from_device, to_device]
-    stream = given_or_current(stream)
-    is_accepted = from_device != to_device and nbytes <= capacity and not snapshot
-    if is_accepted and not getattr(src if to_device else dst, "_is_pinned", False):
-        _wait_if_pageable(stream, source if to_device else to)
-    uses = (dst,) if snapshot else (to, source, dst, src)
-    arguments = to, capacity, source, nbytes, kind, stream._handle
-    stream._in_flight.submit("aclrtMemcpyAsync", *arguments, uses=uses)
+
+
+def host_span(operand: HostMemory, is_written: bool) -> tuple[int, int, Any]:
+    """Return where memory of the host is, its size, and what keeps it there."""
+    view, nbytes, _ = _span(operand, is_written)
+    return address(view), nbytes, view
+
+
+def wait_for_span(stream: Stream, kept: tuple[Any, HostMemory]) -> None:
+    """Wait for a stream before a copy from or to memory that :func:`host_span` has found, if some of it is pageable."""
+    view, operand = kept
+    if not getattr(operand, "_is_pinned", False):
+        _wait_if_pageable(stream, view)
 
 
 def _wait_if_pageable(stream: Stream, *memory: Any) -> None:
@@ -235,7 +237,7 @@ def copy_2d_async(
     stream = given_or_current(stream)
     if isinstance(dst, Buffer) != isinstance(src, Buffer):
         _wait_if_pageable(stream, arguments[2] if isinstance(dst, Buffer) else arguments[0])
-    stream._in_flight.submit("aclrtMemcpy2dAsync", *arguments, stream._handle, uses=(arguments, dst, src))
+    stream._retention.submit("aclrtMemcpy2dAsync", *arguments, stream._handle, uses=(arguments, dst, src))
 
 
 def _rows_of_both(
@@ -343,7 +345,7 @@ def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Strea
     try:
         _call_with_batch("aclrtMemcpyBatchAsync", pairs, queue)
     finally:
-        stream._in_flight.keep(pairs)  # even if one is refused, those before it are enqueued
+        stream._retention.retain(pairs)  # even if one is refused, those before it are enqueued
 
 
 def _pairs(transfers: Iterable[tuple[Operand, Operand]]) -> list[Pair]:
@@ -445,7 +447,7 @@ class CopyDescriptor:
         """
         stream, kind = given_or_current(stream), lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
         arguments = self._memory._handle, kind, stream._handle
-        stream._in_flight.submit("aclrtMemcpyAsyncWithDesc", *arguments, uses=(self, self._operands))
+        stream._retention.submit("aclrtMemcpyAsyncWithDesc", *arguments, uses=(self, self._operands))
 
 
 def copy_indirect(
@@ -483,7 +485,7 @@ def copy_indirect(
     nbytes, dst_offset = check_size(nbytes), index(dst_offset)
     capacity, stream = dst_offset + nbytes, given_or_current(stream)
     arguments = to, capacity, dst_offset, source, nbytes, src_offset, kind, stream._handle
-    stream._in_flight.submit("aclrtMemcpyAsyncWithOffset", *arguments, uses=(dst, src))
+    stream._retention.submit("aclrtMemcpyAsyncWithOffset", *arguments, uses=(dst, src))
 
 
 def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
@@ -518,7 +520,7 @@ def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
     [258, 4294967295]
     """
     arguments = _filling(dst, value, itemsize)
-    call(_FILLS[itemsize][0], *arguments)
+    call(_FILLS[itemsize], *arguments)
 
 
 @in_c
@@ -550,12 +552,9 @@ def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsiz
     >>> buffer.to_numpy().tolist()
     [7, 7, 7, 7]
     """
-    arguments = _filling(dst, value, itemsize)
-    stream = given_or_current(stream)
-    stream._in_flight.submit(_FILLS[itemsize][1], *arguments, stream._handle, uses=(dst,))
 
 
-def _filling(dst: Buffer, value: int, itemsize: int) -> tuple[Any, int, int, int]:
+def _filling(dst: Buffer, value: int, itemsize: int = 1) -> tuple[Any, int, int, int]:
     """Return the arguments of a fill, without the stream."""
     pointer = on_device(dst)
     if itemsize not in _FILLS:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, call, check_address, ffi, lib
 from ascend_rt._runtime.ipc import process_numbers
-from ascend_rt._runtime.lifecycle import HOST, Home
+from ascend_rt._runtime.lifecycle import HOST, Owner
 from ascend_rt._runtime.locks import new_lock
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import home
+from ascend_rt.context import owner_of_new
 from ascend_rt.device import Device, id_of
 from ascend_rt.errors import AclError
 from ascend_rt.memory import Buffer, check_positive, check_size
@@ -72,7 +72,7 @@ class PhysicalMemory(Resource):
     def __init__(self, nbytes: int, device: Device | None = None, *, attribute: MemAttr | int | None = None) -> None:
         lifecycle.initialize()
         out, nbytes = ffi.new("aclrtDrvMemHandle *"), check_size(nbytes)
-        properties, where = _properties(device, attribute), HOST if device is None else home(device.id)
+        properties, where = _properties(device, attribute), HOST if device is None else owner_of_new(device.id)
         self._make(where, out, "aclrtMallocPhysical", out, nbytes, properties, 0)
         self._nbytes = nbytes
 
@@ -114,7 +114,7 @@ class PhysicalMemory(Resource):
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
         arguments = check_address(shareable), id_of(device), out
-        memory._make(home(device.id), out, "aclrtMemImportFromShareableHandle", *arguments)
+        memory._make(owner_of_new(device.id), out, "aclrtMemImportFromShareableHandle", *arguments)
         return memory
 
     def export(self, processes: Iterable[int] | None = None) -> int:
@@ -227,7 +227,7 @@ class MappedBuffer(Buffer):
 
 class _Mapping(NamedTuple):
     buffer: weakref.ref[MappedBuffer]  # unmaps the memory when it is closed
-    home: Home  # the end of its era unmaps the memory too
+    owner: Owner  # the end of its epoch unmaps the memory too
 
 
 class VirtualMemory(Resource):
@@ -302,13 +302,15 @@ class VirtualMemory(Resource):
         -----
         ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
         """
+        if not isinstance(memory, PhysicalMemory):
+            raise TypeError(f"PhysicalMemory is mapped, not {type(memory).__name__}")
         start = self._address(memory.nbytes, index(offset))
         there = ffi.cast("void *", start)
         buffer = MappedBuffer.__new__(MappedBuffer)
         buffer._virtual, buffer._ranges = self, weakref.WeakSet()
         buffer._describe(memory.nbytes, memory)
-        buffer._make(memory._home, (there,), "aclrtMapMem", there, memory.nbytes, 0, memory._handle, 0)
-        self._mappings[start] = _Mapping(weakref.ref(buffer), memory._home)
+        buffer._make(memory._owner, (there,), "aclrtMapMem", there, memory.nbytes, 0, memory._handle, 0)
+        self._mappings[start] = _Mapping(weakref.ref(buffer), memory._owner)
         return buffer
 
     def buffer(self, nbytes: int, offset: int = 0) -> Buffer:
@@ -337,7 +339,7 @@ class VirtualMemory(Resource):
         mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
         if mapped < nbytes:
             raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
-        view = Buffer._lend(start, nbytes, behind, behind[0]._home)
+        view = Buffer._lend(start, nbytes, behind, behind[0]._owner)
         for it in behind:
             it._close_with_this(view)
         return view
@@ -359,7 +361,7 @@ class VirtualMemory(Resource):
 
     def _unmap(self, start: int) -> None:
         mapping = self._mappings.pop(start, None)
-        if mapping is None or mapping.home.era.is_over:
+        if mapping is None or mapping.owner.epoch.is_over:
             return
         try:
             call("aclrtUnmapMem", ffi.cast("void *", start))

@@ -4,7 +4,8 @@
 Every declared function becomes a slot in one table of function pointers. A macro with the function's name makes the
 wrappers that cffi writes call through the slot, so a call costs one indirect call and no test. Until a library is
 opened, and for each symbol that the library lacks, the slot points to a default that reports "not supported", with the
-function's own type: 207000, NULL, 0 or nothing.
+function's own type: 207000, NULL, 0 or nothing. When no call may reach a library any more, all slots point to the
+defaults, and their code is a reserved one.
 
 Aborts are counted (:data:`ABORTS`): their slots lead to functions that count and call the library's, which have a table
 of the same kind for themselves. So no caller of the table is missed, be it the facade, raw code or pyACL's names.
@@ -70,7 +71,7 @@ typedef void *aclsimThreadProvider;
 typedef void *aclrtCallback;
 """
 
-_DEFAULT_RESULT = {"aclError": "return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;", "void": ""}
+_DEFAULT_RESULT = {"aclError": "return ascend_rt_refusal;", "void": ""}
 
 
 def support() -> Declarations:
@@ -89,7 +90,7 @@ def _slot(function: Function) -> str:
     parameters = " ".join(parameter.name for parameter in function.parameters)
     table = "aborts" if function.name in ABORTS else "table"
     places = f"&table.{function.name}, &{table}.{function.name}"
-    return f'    {{"{function.name}", "{parameters}", {places}, (void (*)(void))default_{function.name}, false}},'
+    return f'    {{"{function.name}", "{parameters}", {places}, (void (*)(void))default_{function.name}, NULL, false}},'
 
 
 def _in_table(function: Function) -> str:

@@ -108,7 +108,7 @@ def _is_field_of_tuple(app: Sphinx, what: str, name: str, member: object, skip: 
 
 
 def _without_bases_in_c(app: Sphinx, name: str, found: type, options: object, bases: list[type]) -> None:
-    """Show no bases that only hold what short paths need."""
+    """Show no bases that only hold what hot methods need."""
     bases[:] = [base for base in bases if base.__module__ != "ascend_rt._native.handles"] or [object]
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -68,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     kind = "simulator(kind, reason): of what only the simulator has; the kinds are in tests/support/kinds.py"
     config.addinivalue_line("markers", kind)
-    config.addinivalue_line("markers", "full: one more combination of what other tests cover; run with --full")
+    config.addinivalue_line("markers", "full: takes long, or one more combination; run with --full")
     config.addinivalue_line("markers", "long: an attack that takes minutes; run with --long")
 
 
@@ -87,8 +88,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
 
 
-def pytest_collection_finish() -> None:
-    # What was collected lives until the end: the garbage collections of tests do not look through it each time.
+@pytest.fixture(scope="module", autouse=True)
+def short_collections() -> None:
+    """Let no garbage collection of a test look through what was collected, and what earlier tests have left."""
     gc.collect()
     gc.freeze()
 
@@ -129,6 +131,13 @@ def lib() -> Any:
     from ascend_rt._runtime import driver
 
     return driver.lib
+
+
+@pytest.fixture
+def override(lib: Any) -> Iterator[Callable[[str, Callable[..., Any]], Callable[..., Any]]]:
+    """Return a function that puts another in the place of a C function until the test ends, and returns what it was."""
+    with ExitStack() as overridden:
+        yield lambda name, function: overridden.enter_context(lib.override(name, function))
 
 
 @pytest.fixture(scope="session")
@@ -178,6 +187,14 @@ def other(device: Any) -> Iterator[Any]:
         yield stream
 
 
+@pytest.fixture(scope="session")
+def double() -> Path:
+    """Return a look-alike of the vendor's library that misbehaves on demand; the variables are in docs/testing.md."""
+    from support import doubles
+
+    return doubles.build()
+
+
 # --- other processes, for what is process-wide or depends on the environment ------------------------------------------
 
 started: set[int] = set()  # their ids, in the present test
@@ -197,37 +214,50 @@ def text():
 
 
 @pytest.fixture(scope="session")
-def answer() -> Callable[..., Any]:
-    """Return a function that runs a program with more environment variables and returns what it prints as JSON.
+def programs() -> Iterator[Any]:
+    """Return a process that runs many short programs of the facade, each in a fork of it."""
+    from support.programs_in_forks import Programs
 
-    With ``lines`` each line that it prints is JSON of its own. With ``may_die`` its death is no failure.
+    programs = Programs("numpy", "ascend_rt.sim", "ascend_rt.stream", "ascend_rt.transfer")
+    yield programs
+    programs.close()
+
+
+@pytest.fixture(scope="session")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Return a function that runs a script with more environment variables and returns what it prints as JSON.
+
+    It runs in a fork of a process that has imported the C functions. With ``lines`` each line that it prints is JSON of
+    its own. With ``may_die`` its death is no failure.
     """
     from support import vendor
+    from support.programs_in_forks import Programs
+
+    programs = Programs("support.raw", "ascend_rt_measure.verify.player", directory=HERE)
+    script = tmp_path_factory.mktemp("programs") / "program.py"
 
     def run(
-        command: list[str],
-        standard_input: str,
+        text: str,
+        arguments: tuple[object, ...],
         environment: dict[str, object],
         *,
+        standard_input: str = "",
         lines: bool = False,
         may_die: bool = False,
     ) -> Any:
         if may_die:
             environment = {**environment, **vendor.UNNOTICED}
-        env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
-        with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, cwd=HERE, env=env) as program:
-            started.add(program.pid)
-            try:
-                output, errors = program.communicate(standard_input, timeout=120)
-            except BaseException:
-                program.kill()
-                raise
+        script.write_text(text, encoding="utf-8")
+        variables = {name: str(value) for name, value in environment.items()}
+        ended = programs.run(script, variables, *map(str, arguments), standard_input=standard_input)
+        started.add(ended.pid)
         if may_die:
-            vendor.require_alive(program.returncode, errors)
-        assert program.returncode == 0, errors
-        return [json.loads(line) for line in output.splitlines()] if lines else json.loads(output)
+            vendor.require_alive(ended.status, ended.errors)
+        assert ended.status == 0, ended.errors
+        return [json.loads(line) for line in ended.output.splitlines()] if lines else json.loads(ended.output)
 
-    return run
+    yield run
+    programs.close()
 
 
 @pytest.fixture(scope="session")
@@ -235,8 +265,7 @@ def child(answer: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that runs a script, which has ``lib`` and ``ffi``, and returns what it has ``told()``."""
 
     def make(script: str, *arguments: object, **environment: object) -> Any:
-        program = _START + textwrap.dedent(script)
-        return answer([sys.executable, "-c", program, *map(str, arguments)], "", environment)
+        return answer(_START + textwrap.dedent(script), arguments, environment)
 
     return make
 

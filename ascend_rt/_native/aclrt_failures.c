@@ -103,7 +103,7 @@ static bool is_about_tasks(int code) {
         case ACL_ERROR_RT_FEATURE_NOT_SUPPORT:
             return false;
         default:
-            return code >= ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+            return code >= ACL_ERROR_RT_FEATURE_NOT_SUPPORT && code < ASCEND_RT_RAISED;
     }
 }
 

@@ -18,11 +18,22 @@
 
 /* Loader. */
 
+atomic_int ascend_rt_refusal = ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+
+/* Threads may be calling the function that was there. */
+static void set_function(void *place, void *function) { __atomic_store_n((void **)place, function, __ATOMIC_RELEASE); }
+
+static void *fallback_of(const ascend_rt_slot *slot) {
+    void *fallback;
+    memcpy(&fallback, &slot->fallback, sizeof fallback);
+    return fallback;
+}
+
 static void fill(ascend_rt_slot *slot, void *library) {
-    void *symbol = dlsym(library, slot->name);
-    slot->present = symbol != NULL;
+    slot->found = dlsym(library, slot->name);
+    slot->present = slot->found != NULL;
     if (slot->present) {
-        memcpy(slot->opened, &symbol, sizeof symbol);
+        set_function(slot->opened, slot->found);
     }
 }
 
@@ -45,8 +56,36 @@ void ascend_rt_forget(void) {
     for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
         ascend_rt_slot *slot = &ascend_rt_slots[i];
         slot->present = false;
-        memcpy(slot->opened, &slot->fallback, sizeof slot->fallback);
+        slot->found = NULL;
+        set_function(slot->opened, fallback_of(slot));
     }
+}
+
+void ascend_rt_refuse_calls(void) {
+    ascend_rt_refusal = ASCEND_RT_REFUSED;
+    for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
+        ascend_rt_slot *slot = &ascend_rt_slots[i];
+        slot->present = false;
+        set_function(slot->pointer, fallback_of(slot));
+    }
+}
+
+static ascend_rt_slot *slot_of(const char *name) {
+    for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
+        if (strcmp(ascend_rt_slots[i].name, name) == 0) {
+            return &ascend_rt_slots[i];
+        }
+    }
+    return NULL;
+}
+
+void **ascend_rt_place_of(const char *name) {
+    const ascend_rt_slot *slot = slot_of(name);
+    return slot != NULL ? slot->pointer : NULL;
+}
+
+void ascend_rt_exchange(void **place, void *expected, void *function) {
+    __atomic_compare_exchange_n(place, &expected, function, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 static const char *path_of(void *library) {
@@ -96,13 +135,23 @@ const char *ascend_rt_symbol_library(size_t index) {
 
 void (*ascend_rt_function(const char *name))(void) {
     void (*function)(void) = NULL;
-    for (size_t i = 0; i < ascend_rt_slot_count && function == NULL; ++i) {
-        if (strcmp(ascend_rt_slots[i].name, name) == 0) {
-            memcpy(&function, ascend_rt_slots[i].pointer, sizeof function);
-        }
+    const ascend_rt_slot *slot = slot_of(name);
+    if (slot != NULL) {
+        memcpy(&function, slot->pointer, sizeof function);
     }
     return function;
 }
+
+/* The same past what the table has, which may refuse calls: the library's, or the default. */
+static void (*function_of_library(const char *name))(void) {
+    const ascend_rt_slot *slot = slot_of(name);
+    void (*function)(void) = slot->fallback;
+    if (slot->found != NULL) {
+        memcpy(&function, &slot->found, sizeof function);
+    }
+    return function;
+}
+#define IN_LIBRARY(name) ((__typeof__(name) *)function_of_library(#name))
 
 aclError ascend_rt_no_op(void *first, void *second) {
     (void)first;
@@ -129,23 +178,23 @@ void ascend_rt_discard_capsule(void *capsule) {
  * current context. It is no thread of Python's, which starts none when the interpreter ends. */
 
 static aclError set_context(uint64_t context) {
-    return ASCEND_RT_IN_TABLE(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);
+    return IN_LIBRARY(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);
 }
 static aclError destroy_context(uint64_t context) {
-    return ASCEND_RT_IN_TABLE(aclrtDestroyContext)((aclrtContext)(uintptr_t)context);
+    return IN_LIBRARY(aclrtDestroyContext)((aclrtContext)(uintptr_t)context);
 }
-static aclError set_device(uint64_t device) { return ASCEND_RT_IN_TABLE(aclrtSetDevice)((int32_t)device); }
-static aclError reset_device(uint64_t device) { return ASCEND_RT_IN_TABLE(aclrtResetDevice)((int32_t)device); }
+static aclError set_device(uint64_t device) { return IN_LIBRARY(aclrtSetDevice)((int32_t)device); }
+static aclError reset_device(uint64_t device) { return IN_LIBRARY(aclrtResetDevice)((int32_t)device); }
 static aclError synchronize(uint64_t timeout_ms) {
-    return ASCEND_RT_IN_TABLE(aclrtSynchronizeDeviceWithTimeout)((int32_t)timeout_ms);
+    return IN_LIBRARY(aclrtSynchronizeDeviceWithTimeout)((int32_t)timeout_ms);
 }
 static aclError finalize_reference(uint64_t unused) {
     (void)unused;
-    return ASCEND_RT_IN_TABLE(aclFinalizeReference)(NULL);
+    return IN_LIBRARY(aclFinalizeReference)(NULL);
 }
 static aclError finalize(uint64_t unused) {
     (void)unused;
-    return ASCEND_RT_IN_TABLE(aclFinalize)();
+    return IN_LIBRARY(aclFinalize)();
 }
 
 typedef aclError (*limited_call)(uint64_t argument);
@@ -185,7 +234,7 @@ static void *make_limited_calls(void *unused) {
         const uint64_t argument = limited.argument;
         pthread_mutex_unlock(&limited.mutex);
         const aclError code = call(argument);
-        const char *text = code != ACL_SUCCESS ? ASCEND_RT_IN_TABLE(aclGetRecentErrMsg)() : NULL;
+        const char *text = code != ACL_SUCCESS ? IN_LIBRARY(aclGetRecentErrMsg)() : NULL;
         pthread_mutex_lock(&limited.mutex);
         limited.code = code;
         snprintf(limited.text, sizeof limited.text, "%s", text != NULL ? text : "");
@@ -375,8 +424,6 @@ const void *ascend_rt_shared_parts(void) {
     shared.slot_count = ascend_rt_slot_count;
     return &shared;
 }
-
-void ascend_rt_set_direct(bool is_direct) { atomic_store(&shared.is_direct, is_direct); }
 
 void ascend_rt_open_gate(void) { atomic_store(&closed, false); }
 

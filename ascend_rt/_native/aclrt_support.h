@@ -12,9 +12,14 @@ typedef struct ascend_rt_slot {
     const char *parameters; /* their names, with a space between */
     void *pointer;          /* address of the function pointer that callers use */
     void *opened;           /* address of the one that leads to the library: the same, unless calls are counted */
-    void (*fallback)(void); /* what that is without a library */
-    bool present;           /* whether an opened library has the function */
+    void (*fallback)(void); /* what that is without a library: it answers ascend_rt_refusal */
+    void *found;            /* the library's own function; NULL: there is none */
+    bool present;           /* whether it may be called */
 } ascend_rt_slot;
+
+/* The answer of functions that are not there: 207000, as a runtime does that does not support them, until all refuse.
+ */
+extern atomic_int ascend_rt_refusal;
 
 extern ascend_rt_slot ascend_rt_slots[];
 extern const size_t ascend_rt_slot_count;
@@ -77,7 +82,6 @@ typedef struct ascend_rt_shared {
     size_t slot_count;
     bool (*enter)(void);
     void (*leave)(void);
-    atomic_bool is_direct;
     uint64_t (*captured_graph)(void *stream);
     int (*synchronize_event)(void *event, int32_t timeout_ms);
     int (*synchronize_stream)(void *stream, int32_t timeout_ms, struct ascend_rt_report *report);
@@ -87,7 +91,7 @@ typedef struct ascend_rt_shared {
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
     const ascend_rt_abort_count *aborts;
     const atomic_uint_fast64_t *reports; /* how many synchronizations have reported a failure */
-    atomic_bool has_ended;               /* whether an era of a device was ever ended: before, no handle has */
+    atomic_bool has_ended;               /* whether an epoch of a device was ever ended: before, no handle has */
 } ascend_rt_shared;
 
 /* Parts of ascend_rt_renew_locks(). */
@@ -96,16 +100,24 @@ void ascend_rt_renew_left_waits(void);
 
 /* For Python. */
 
+/* Codes that no runtime has. From the first one on, each is of an exception that a function in Python has raised whose
+ * caller is C; the last one says that no call may reach the library any more. */
+#define ASCEND_RT_RAISED 2130706432
+#define ASCEND_RT_REFUSED 2147483647
+
 /* Address of the only ascend_rt_shared. */
 const void *ascend_rt_shared_parts(void);
-/* Sets whether objects may call functions of the table past Python. */
-void ascend_rt_set_direct(bool is_direct);
-
 /* Opens a library and fills the slots that are still empty; returns 0, or -1 with the dynamic loader's text in error.
  */
 int ascend_rt_open(const char *path, char *error, size_t error_size);
-/* Resets all slots to the defaults, so that no call reaches a library any more. The libraries stay open. */
+/* Forgets the functions of the libraries, which stay open. */
 void ascend_rt_forget(void);
+/* Lets all slots refuse calls from now on. Calls with a time limit still reach the library, until it is forgotten. */
+void ascend_rt_refuse_calls(void);
+/* Address of the slot of a function, where callers find it; NULL if there is none of that name. */
+void **ascend_rt_place_of(const char *name);
+/* Puts another function into a slot, unless that has been changed from what is expected. */
+void ascend_rt_exchange(void **place, void *expected, void *function);
 /* Path of the library of that file name that is in the process already, or NULL. */
 const char *ascend_rt_loaded_path(const char *name);
 /* Whether that library has a symbol. */

@@ -1,98 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short paths of device memory. */
+/* The hot methods of device memory. */
 #include "methods.h"
 
 PyTypeObject *plain_buffer;
 
 enum { INIT, CLOSE, PART, PATHS };
-enum { SLICE_FIELDS = 3 };
 
-static PyObject *slice_fields[SLICE_FIELDS]; /* their names */
+static hot_method paths[PATHS];
 
-static short_path paths[PATHS];
-
-static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    buffer *const self = (buffer *)object;
-    const bool is_plain = count == 1 && names == NULL && PyLong_CheckExact(args[0]) && LOAD(self->handle.state) == NEW;
-    const size_t nbytes = is_plain ? PyLong_AsSize_t(args[0]) : 0;
-    if (!is_plain || !is_direct(MALLOC) || PyErr_Occurred() != NULL) {
-        PyErr_Clear(); /* the method in Python will raise it again */
-        return call_python(&paths[INIT], object, args, count, names);
+static bool find_policy(PyObject *given, int *policy) {
+    if (given == NULL) {
+        *policy = ACL_MEM_MALLOC_HUGE_FIRST;
+        return true;
     }
-    PyObject *const home = home_of_new(IN_CONTEXT); /* first: what is allocated has an owner at once */
-    if (home == NULL) {
-        return NULL;
-    }
+    PyObject *number = PyNumber_Index(given);
+    *policy = number != NULL ? (int)PyLong_AsLong(number) : 0;
+    Py_XDECREF(number);
+    return PyErr_Occurred() == NULL;
+}
+
+/* Allocates memory; takes the owner. */
+static bool allocate(PyObject *object, size_t nbytes, int policy, PyObject *owner) {
     void *pointer = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
-    code = FUNCTION(aclrtMalloc, MALLOC)(&pointer, nbytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    code = FUNCTION(aclrtMalloc, MALLOC)(&pointer, nbytes, (aclrtMemMallocPolicy)policy);
     Py_END_ALLOW_THREADS;
-    if (code != ACL_SUCCESS) { /* which may be tried again */
-        PyObject *result = PyObject_CallMethod(object, "_allocate_again", "iOO", code, args[0], home);
-        Py_DECREF(home);
-        return result;
+    if (code == ACL_SUCCESS) {
+        ((buffer *)object)->nbytes = nbytes;
+        return handle_own(object, pointer, owner);
     }
-    self->nbytes = nbytes;
-    return handle_own(object, pointer, home) ? Py_NewRef(Py_None) : NULL;
+    /* An allocation that fails may be tried again. */
+    PyObject *result =
+        PyObject_CallMethod(object, "_allocate_again", "iKiO", code, (unsigned long long)nbytes, policy, owner);
+    Py_XDECREF(result);
+    Py_DECREF(owner);
+    return result != NULL;
 }
 
+static PyObject *buffer_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { NBYTES, POLICY, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL};
+    size_t nbytes;
+    int policy;
+    if (!parse(&paths[INIT].of, given, args, count, names)) {
+        return refuse_call(&paths[INIT], object, args, count, names);
+    }
+    if (!initialize() ||
+        !find_size(given[NBYTES], "check_size", "aclrtMalloc: argument 'size': int too big to convert", &nbytes) ||
+        !find_policy(given[POLICY], &policy) || !handle_can_be_made(object)) {
+        return NULL;
+    }
+    PyObject *const owner = owner_of_new(IN_CONTEXT); /* first: what is allocated has an owner at once */
+    return owner != NULL && allocate(object, nbytes, policy, owner) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* Derived classes have other ways to free memory. */
 static PyObject *buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    handle *const self = (handle *)object;
-    if (count != 0 || names != NULL || Py_TYPE(object) != plain_buffer || !is_direct(FREE) || !LOAD(self->is_known) ||
-        !LOAD(self->is_owned)) {
-        return call_python(&paths[CLOSE], object, args, count, names);
+    if (!parse(&paths[CLOSE].of, NULL, args, count, names)) {
+        return refuse_call(&paths[CLOSE], object, args, count, names);
     }
-    return destroy(self, FREE);
+    return Py_TYPE(object) == plain_buffer ? destroy((handle *)object, FREE)
+                                           : PyObject_CallMethod(object, "_close", NULL);
 }
 
-/* Returns true if all fields of a slice are None or plain integers: reading them runs no code of the program. */
-static bool is_plain(PyObject *part) {
-    bool is_plain = true;
-    for (int i = 0; i < SLICE_FIELDS && is_plain; ++i) {
-        PyObject *value = PyObject_GetAttr(part, slice_fields[i]);
-        is_plain = value == Py_None || (value != NULL && Py_TYPE(value) == &PyLong_Type);
-        Py_XDECREF(value);
-    }
-    return is_plain;
+typedef struct part {
+    uint64_t start, nbytes;
+} part;
+
+static bool refuse_part(PyObject *slice) {
+    PyObject *result = call_rare("ascend_rt.memory", "refuse_part", "(O)", slice);
+    Py_XDECREF(result);
+    return false;
 }
 
-/* Finds a part of a buffer that is a range of bytes and not empty. */
-static bool find_part(const buffer *self, PyObject *part, Py_ssize_t *start, Py_ssize_t *nbytes) {
-    Py_ssize_t stop = 0, step = 0;
-    if (!PySlice_Check(part) || !is_plain(part) || self->nbytes > PY_SSIZE_T_MAX ||
-        PySlice_Unpack(part, start, &stop, &step) != 0) {
-        PyErr_Clear(); /* the method in Python will raise it again */
+/* Of memory that is larger than Python's sizes. */
+static bool find_part_of_huge(const buffer *self, PyObject *slice, part *found) {
+    PyObject *indices = PyObject_CallMethod(slice, "indices", "K", (unsigned long long)self->nbytes);
+    if (indices == NULL) {
         return false;
     }
-    *nbytes = PySlice_AdjustIndices((Py_ssize_t)self->nbytes, start, &stop, step);
-    return *nbytes > 0 && step == 1;
+    int overflow = 0;
+    const bool is_plain = PyLong_AsLongAndOverflow(PyTuple_GetItem(indices, 2), &overflow) == 1;
+    const uint64_t stop = is_plain ? PyLong_AsUnsignedLongLong(PyTuple_GetItem(indices, 1)) : 0;
+    found->start = is_plain ? PyLong_AsUnsignedLongLong(PyTuple_GetItem(indices, 0)) : 0;
+    found->nbytes = stop - found->start;
+    Py_DECREF(indices);
+    return stop > found->start || refuse_part(slice);
+}
+
+/* Finds a part of a buffer that is a range of bytes and not empty; otherwise with an exception. */
+static bool find_part(const buffer *self, PyObject *slice, part *found) {
+    Py_ssize_t start = 0, stop = 0, step = 0;
+    if (!PySlice_Check(slice)) {
+        return refuse_part(slice);
+    }
+    if (self->nbytes > PY_SSIZE_T_MAX) {
+        return find_part_of_huge(self, slice, found);
+    }
+    if (PySlice_Unpack(slice, &start, &stop, &step) != 0) {
+        return false;
+    }
+    const Py_ssize_t nbytes = PySlice_AdjustIndices((Py_ssize_t)self->nbytes, &start, &stop, step);
+    *found = (part){(uint64_t)start, (uint64_t)nbytes};
+    return (nbytes > 0 && step == 1) || refuse_part(slice);
 }
 
 static PyObject *buffer_part(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     buffer *const self = (buffer *)object;
-    Py_ssize_t start = 0, nbytes = 0;
-    if (count != 1 || names != NULL || !atomic_load(&shared->is_direct) || !has_pointer(&self->handle) ||
-        !find_part(self, args[0], &start, &nbytes)) {
-        return call_python(&paths[PART], object, args, count, names);
+    PyObject *slice = NULL;
+    part found;
+    if (!parse(&paths[PART].of, &slice, args, count, names)) {
+        return refuse_call(&paths[PART], object, args, count, names);
     }
-    return buffer_view(self, (uint64_t)start, (uint64_t)nbytes);
+    /* An index may run code of the program, which may close the buffer. */
+    return find_part(self, slice, &found) && is_usable(self) ? buffer_view(self, found.start, found.nbytes) : NULL;
 }
 
-static short_path paths[PATHS] = {
+static hot_method paths[PATHS] = {
     [INIT] = {.name = "__init__", .call = METHOD(buffer_init)},
     [CLOSE] = {.name = "close", .call = METHOD(buffer_close)},
     [PART] = {.name = "__getitem__", .call = METHOD(buffer_part)},
 };
 
 static bool connect(PyObject *class) {
-    static const char *const fields[SLICE_FIELDS] = {"start", "stop", "step"};
     plain_buffer = (PyTypeObject *)Py_NewRef(class);
-    bool is_connected = true;
-    for (int i = 0; i < SLICE_FIELDS && is_connected; ++i) {
-        is_connected = (slice_fields[i] = PyUnicode_InternFromString(fields[i])) != NULL;
-    }
-    return is_connected;
+    return true;
 }
 
-const short_paths buffer_paths = {&buffer_type, paths, PATHS, connect};
+const hot_methods buffer_paths = {&buffer_type, paths, PATHS, connect};

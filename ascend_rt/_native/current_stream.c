@@ -17,9 +17,6 @@ static PyObject **place_of(const void *handle) {
 static PyObject *find_default(void) {
     void *handle = NULL;
     aclError code;
-    if (!is_direct(GET_DEFAULT_STREAM)) {
-        return NULL;
-    }
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtCtxGetCurrentDefaultStream, GET_DEFAULT_STREAM)(&handle);
     Py_END_ALLOW_THREADS;
@@ -39,7 +36,7 @@ static PyObject *for_this_context(PyObject *object) {
     void *context = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
-    code = is_direct(GET_CONTEXT) ? FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context) : -1;
+    code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context);
     Py_END_ALLOW_THREADS;
     const bool is_right = code == ACL_SUCCESS && (its == 0 || its == (uint64_t)(uintptr_t)context);
     if (!is_right || LOAD(found->handle.state) == ENDED) {
@@ -48,13 +45,19 @@ static PyObject *for_this_context(PyObject *object) {
     return object;
 }
 
-PyObject *current_stream(void) {
-    PyObject *const found = LOAD(chosen) != NULL ? PyObject_CallNoArgs(chosen) : Py_NewRef(Py_None);
-    if (found != NULL && is_stream(found)) {
-        return for_this_context(found);
+/* NULL, without an exception, if Python has to find it. */
+static PyObject *find_chosen(void) {
+    PyObject *const found = PyObject_CallNoArgs(chosen);
+    if (found == NULL || is_stream(found)) {
+        return found != NULL ? for_this_context(found) : NULL;
     }
-    Py_XDECREF(found);
+    Py_DECREF(found);
     return find_default();
+}
+
+PyObject *current_stream(void) {
+    PyObject *const found = LOAD(chosen) != NULL ? find_chosen() : find_default();
+    return found != NULL || PyErr_Occurred() != NULL ? found : stream_of_argument(Py_None);
 }
 
 static PyObject *note_default_stream(PyObject *module, PyObject *object) {

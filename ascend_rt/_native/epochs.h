@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eras: what ascend_rt._native.handles and ascend_rt.pyacl._pyacl know of the life of a device. */
+/* Epochs: what ascend_rt._native.handles and ascend_rt.pyacl._pyacl know of the life of a device. */
 #pragma once
 
 #include "python_api.h"
@@ -7,11 +7,11 @@
 struct handle;
 
 /* The time from the first of our references to a device to the last. Its end is that of the objects that live in it. */
-typedef struct era {
+typedef struct epoch {
     PyObject ob_base;
     struct handle *first; /* of the objects that are open, or have ended with it */
     bool is_over;
-} era;
+} epoch;
 
-/* The era of a home, which is an object of ascend_rt._runtime.lifecycle.Home. */
-static inline era *era_of(PyObject *home) { return (era *)PyTuple_GetItem(home, 0); }
+/* The epoch of an owner, which is an object of ascend_rt._runtime.lifecycle.Owner. */
+static inline epoch *epoch_of(PyObject *owner) { return (epoch *)PyTuple_GetItem(owner, 0); }

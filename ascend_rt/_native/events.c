@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short paths of events. */
+/* The hot methods of events. */
 #include "methods.h"
 
 PyTypeObject *plain_event;
 
 enum { INIT, CLOSE, RECORD_ON, IS_DONE, SYNCHRONIZE, PATHS };
 
-static short_path paths[PATHS];
+static hot_method paths[PATHS];
 
 /* Creates the usual kind of event. */
 static bool create(PyObject *object) {
-    PyObject *const home = home_of_new(ON_DEVICE); /* first: what is created has an owner at once */
-    if (home == NULL) {
+    PyObject *const owner =
+        initialize() ? owner_of_new(ON_DEVICE) : NULL; /* first: what is created has an owner at once */
+    if (owner == NULL) {
         return false;
     }
     void *created = NULL;
@@ -20,24 +21,35 @@ static bool create(PyObject *object) {
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
-        Py_DECREF(home);
+        Py_DECREF(owner);
         fail(code, "aclrtCreateEventExWithFlag");
         return false;
     }
-    return handle_own(object, created, home);
+    return handle_own(object, created, owner);
+}
+
+/* Another kind than the usual one. */
+static PyObject *init_kind(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { OPTIONS, TIMING, MANUAL_RESET, IPC, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL};
+    if (!parse(&paths[INIT].of, given, args, count, names)) {
+        return refuse_call(&paths[INIT], object, args, count, names);
+    }
+    for (int i = 0; i < PARAMETERS; ++i) {
+        given[i] = given[i] != NULL ? given[i] : i == OPTIONS ? Py_None : Py_False;
+    }
+    return PyObject_CallMethod(object, "_make_kind", "OOOO", given[OPTIONS], given[TIMING], given[MANUAL_RESET],
+                               given[IPC]);
 }
 
 static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count != 0 || names != NULL || !is_direct(CREATE) || LOAD(((handle *)object)->state) != NEW) {
-        return call_python(&paths[INIT], object, args, count, names);
+    if (count != 0 || names != NULL || LOAD(((handle *)object)->state) != NEW) {
+        return init_kind(object, args, count, names);
     }
     return create(object) ? Py_NewRef(Py_None) : NULL;
 }
 
 PyObject *new_event(void) {
-    if (!is_direct(CREATE)) {
-        return PyObject_CallNoArgs((PyObject *)plain_event);
-    }
     PyObject *object = PyType_GenericAlloc(plain_event, 0);
     if (object != NULL && !create(object)) {
         Py_CLEAR(object);
@@ -47,16 +59,15 @@ PyObject *new_event(void) {
 
 static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     handle *const self = (handle *)object;
-    if (count != 0 || names != NULL || !is_direct(DESTROY) || !LOAD(self->is_known) || !LOAD(self->is_owned) ||
-        is_shared_event(object)) {
-        return call_python(&paths[CLOSE], object, args, count, names);
+    if (!parse(&paths[CLOSE].of, NULL, args, count, names)) {
+        return refuse_call(&paths[CLOSE], object, args, count, names);
     }
     return destroy(self, DESTROY);
 }
 
 bool record(event *self, stream *on) {
-    in_flight *const recording = on->in_flight;
-    PyObject *const ended = in_flight_end(recording);
+    retention *const recording = on->retention;
+    PyObject *const ended = retention_end(recording);
     if (ended == NULL && LOAD(recording->is_used) && PyErr_Occurred() != NULL) {
         return false;
     }
@@ -76,21 +87,21 @@ bool record(event *self, stream *on) {
         fail(code, "aclrtRecordEvent");
         return false;
     }
-    if (LOAD(self->work) != LOAD(recording->work)) {
-        set_field(self, &self->work, get_field(recording, &recording->work));
+    if (LOAD(self->window) != LOAD(recording->window)) {
+        set_field(self, &self->window, get_field(recording, &recording->window));
     }
     return true;
 }
 
 static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    PyObject *given = NULL, *on = NULL, *result = NULL;
-    if (parse(&paths[RECORD_ON].of, &given, args, count, names) && has_pointer((handle *)self) &&
-        (on = given_or_current(given)) != NULL && has_pointer((handle *)on) && is_direct(RECORD) &&
-        record((event *)self, (stream *)on)) {
-        result = Py_NewRef(Py_None);
+    PyObject *given = NULL;
+    if (!parse(&paths[RECORD_ON].of, &given, args, count, names)) {
+        return refuse_call(&paths[RECORD_ON], self, args, count, names);
     }
+    PyObject *const on = is_usable(self) ? given_or_current(given) : NULL;
+    const bool is_recorded = on != NULL && is_usable(on) && record((event *)self, (stream *)on);
     Py_XDECREF(on);
-    return result_or_python(result, &paths[RECORD_ON], self, args, count, names);
+    return is_recorded ? Py_NewRef(Py_None) : NULL;
 }
 
 /* Takes the reference to what the completion releases, unless the event was recorded meanwhile. */
@@ -100,7 +111,7 @@ static PyObject *release_and_check(event *self, recorded newest, const char *fun
     if (!is_released) {
         return NULL;
     }
-    if (has_no_failure(self, &self->work, false)) {
+    if (has_no_failure(self, &self->window, false)) {
         return Py_NewRef(result);
     }
     PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);
@@ -110,15 +121,15 @@ static PyObject *release_and_check(event *self, recorded newest, const char *fun
 
 /* What the completion of an event tells. */
 static inline PyObject *complete(event *self, recorded newest, const char *function, PyObject *result) {
-    const bool is_plain = newest.before == NULL && has_no_failure(self, &self->work, false);
+    const bool is_plain = newest.before == NULL && has_no_failure(self, &self->window, false);
     return is_plain ? Py_NewRef(result) : release_and_check(self, newest, function, result);
 }
 
 static PyObject *event_is_done(PyObject *object, void *unused) {
     (void)unused;
     event *self = (event *)object;
-    if (!is_direct(QUERY_EVENT) || !has_pointer(&self->handle)) {
-        return get_in_python(&paths[IS_DONE], object);
+    if (!is_usable(self)) {
+        return NULL;
     }
     void *const pointer = self->handle.pointer;
     const recorded newest = newest_record(self);
@@ -138,10 +149,11 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     event *self = (event *)object;
     PyObject *timeout = NULL;
     int32_t limit;
-    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
-        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_EVENT) ||
-        !has_pointer(&self->handle)) {
-        return call_python(&paths[SYNCHRONIZE], object, args, count, names);
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names)) {
+        return refuse_call(&paths[SYNCHRONIZE], object, args, count, names);
+    }
+    if (!find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_usable(self)) {
+        return NULL;
     }
     void *const pointer = self->handle.pointer;
     const recorded newest = newest_record(self);
@@ -160,7 +172,7 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     return complete(self, newest, "aclrtSynchronizeEvent", Py_None);
 }
 
-static short_path paths[PATHS] = {
+static hot_method paths[PATHS] = {
     [INIT] = {.name = "__init__", .call = METHOD(event_init)},
     [CLOSE] = {.name = "close", .call = METHOD(event_close)},
     [RECORD_ON] = {.name = "record", .call = METHOD(event_record)},
@@ -173,4 +185,4 @@ static bool connect(PyObject *class) {
     return true;
 }
 
-const short_paths event_paths = {&event_type, paths, PATHS, connect};
+const hot_methods event_paths = {&event_type, paths, PATHS, connect};

@@ -1,51 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short path of graphs. */
+/* The hot method of graphs. */
 #include "methods.h"
 
 enum { LAUNCH_ON, PATHS };
 
-static short_path paths[PATHS];
+static hot_method paths[PATHS];
 
-static bool can_launch(graph *self, PyObject *on) {
-    return is_direct(EXECUTE) && has_pointer(&self->handle) && has_pointer((handle *)on) && LOAD(self->kept) != NULL;
+static bool has_objects(const PyObject *of) {
+    return of != NULL && Py_TYPE(of) == batch_type && PyList_Size(((const batch *)of)->objects) > 0;
 }
 
-/* Returns true if a list has more than an empty list. */
-static bool is_anything_in(PyObject *kept) {
-    PyObject *const first = PyList_Size(kept) == 1 ? PyList_GetItem(kept, 0) : NULL;
-    return first != NULL && PyList_Check(first) ? PyList_Size(first) > 0 : PyList_Size(kept) > 0;
-}
-
-/* NULL without an exception: the stream is captured, and nothing was called. */
 static PyObject *launch(graph *self, stream *stream_) {
     void *const pointer = self->handle.pointer, *const on = stream_->handle.pointer;
-    PyObject *const kept =
-        get_field(self, &self->kept); /* another thread may close the graph, which gives the list up */
-    const bool keeps = is_anything_in(kept);
-    submission made;
-    SUBMIT(made, on, keeps, FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on));
-    bool is_done = made.code == ACL_SUCCESS && !made.is_captured;
-    if (made.code != ACL_SUCCESS) {
-        fail(made.code, "aclmdlRIExecuteAsync");
-    } else if (is_done && keeps) {
-        is_done = keep_used(stream_->in_flight, made.begins_capture, kept, NULL);
+    PyObject *const retained =
+        get_field(self, &self->retained); /* another thread may close the graph, which gives it up */
+    if (retained == NULL) {
+        return handle_refuse((PyObject *)self);
     }
-    Py_DECREF(kept);
-    return is_done ? Py_NewRef(Py_None) : NULL;
+    PyObject *const used = has_objects(retained) || has_objects(((batch *)retained)->previous) ? retained : NULL;
+    submission made;
+    SUBMIT(made, on, used, NULL, FUNCTION(aclmdlRIExecuteAsync, EXECUTE)(pointer, on));
+    PyObject *result = submission_end(&made, EXECUTE, stream_->retention, used, NULL);
+    Py_DECREF(retained);
+    return result;
 }
 
 static PyObject *graph_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    PyObject *given = NULL, *on = NULL, *result = NULL;
-    if (parse(&paths[LAUNCH_ON].of, &given, args, count, names) && has_pointer((handle *)self) &&
-        (on = given_or_current(given)) != NULL && can_launch((graph *)self, on)) {
-        result = launch((graph *)self, (stream *)on);
+    PyObject *given = NULL;
+    if (!parse(&paths[LAUNCH_ON].of, &given, args, count, names)) {
+        return refuse_call(&paths[LAUNCH_ON], self, args, count, names);
     }
+    PyObject *const on = given_or_current(given);
+    PyObject *const result =
+        on != NULL && is_usable(self) && is_usable(on) ? launch((graph *)self, (stream *)on) : NULL;
     Py_XDECREF(on);
-    return result_or_python(result, &paths[LAUNCH_ON], self, args, count, names);
+    return result;
 }
 
-static short_path paths[PATHS] = {
+static hot_method paths[PATHS] = {
     [LAUNCH_ON] = {.name = "launch", .call = METHOD(graph_launch)},
 };
 
-const short_paths graph_paths = {&graph_type, paths, PATHS, NULL};
+const hot_methods graph_paths = {&graph_type, paths, PATHS, NULL};

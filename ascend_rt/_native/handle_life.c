@@ -6,7 +6,7 @@
  * that destroys it and the owner's losing it. */
 #include "handle_life.h"
 
-PyTypeObject *era_type;
+PyTypeObject *epoch_type;
 
 PyObject *host;
 static PyObject *cast;          /* ascend_rt.ffi.cast */
@@ -20,13 +20,13 @@ static PyObject *deferred;      /* a deque: discarded objects that are to be clo
 static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 static MUTEX(on_open_mutex);
-static MUTEX(eras_mutex); /* guards lists of objects, and the states of all objects against the ends of eras */
+static MUTEX(epochs_mutex); /* guards lists of objects, and the states of all objects against the ends of epochs */
 
-/* Eras. */
+/* Epochs. */
 
-/* With the mutex. The object belongs to its era until it is closed: then also after the end, which may be taken back.
+/* With the mutex. The object belongs to its epoch until it is closed: then also after the end, which may be taken back.
  */
-static void enter_era(handle *self, era *of) {
+static void enter_epoch(handle *self, epoch *of) {
     if (self->link == NULL) {
         self->next = of->first;
         self->link = &of->first;
@@ -37,7 +37,7 @@ static void enter_era(handle *self, era *of) {
     }
 }
 
-static void leave_era(handle *self) {
+static void leave_epoch(handle *self) {
     if (self->link != NULL) {
         *self->link = self->next;
         if (self->next != NULL) {
@@ -47,62 +47,63 @@ static void leave_era(handle *self) {
     }
 }
 
-void handle_leave_era(handle *self) {
-    LOCK(eras_mutex);
-    leave_era(self);
-    UNLOCK(eras_mutex);
+void handle_leave_epoch(handle *self) {
+    LOCK(epochs_mutex);
+    leave_epoch(self);
+    UNLOCK(epochs_mutex);
 }
 
 /* With the mutex. */
-static void set_open(handle *self, const era *of) {
+static void set_open(handle *self, const epoch *of) {
     const bool is_known = LOAD(self->view) == NULL;
     STORE(self->is_known, is_known && !of->is_over);
     STORE(self->state, of->is_over ? ENDED : OPEN);
 }
 
-/* Ends all objects of an era, or takes that back: one compare in each method is enough to know. */
-static PyObject *set_over(era *self, bool is_over) {
+/* Ends all objects of an epoch, or takes that back: one compare in each method is enough to know. */
+static PyObject *set_over(epoch *self, bool is_over) {
     const enum state before = is_over ? OPEN : ENDED;
     atomic_store(&parts->has_ended, true);
-    LOCK(eras_mutex);
+    LOCK(epochs_mutex);
     STORE(self->is_over, is_over);
     for (handle *each = self->first; each != NULL; each = each->next) {
         if (each->state == before) {
             set_open(each, self);
         }
     }
-    UNLOCK(eras_mutex);
+    UNLOCK(epochs_mutex);
     Py_RETURN_NONE;
 }
 
-static PyObject *era_end(PyObject *self, PyObject *unused) {
+static PyObject *epoch_end(PyObject *self, PyObject *unused) {
     (void)unused;
-    return set_over((era *)self, true);
+    return set_over((epoch *)self, true);
 }
 
-static PyObject *era_resume(PyObject *self, PyObject *unused) {
+static PyObject *epoch_resume(PyObject *self, PyObject *unused) {
     (void)unused;
-    return set_over((era *)self, false);
+    return set_over((epoch *)self, false);
 }
 
-PyObject *era_has_objects(PyObject *self, void *unused) {
+PyObject *epoch_has_objects(PyObject *self, void *unused) {
     (void)unused;
-    LOCK(eras_mutex);
-    const bool has_objects = ((era *)self)->first != NULL;
-    UNLOCK(eras_mutex);
+    LOCK(epochs_mutex);
+    const bool has_objects = ((epoch *)self)->first != NULL;
+    UNLOCK(epochs_mutex);
     return PyBool_FromLong(has_objects);
 }
 
-PyMethodDef era_methods[] = {
-    {"end", era_end, METH_NOARGS, "End the objects that live in the era: none of them reaches the library any more."},
-    {"resume", era_resume, METH_NOARGS, "Take that back: those that were not closed meanwhile are open again."},
+PyMethodDef epoch_methods[] = {
+    {"end", epoch_end, METH_NOARGS,
+     "End the objects that live in the epoch: none of them reaches the library any more."},
+    {"resume", epoch_resume, METH_NOARGS, "Take that back: those that were not closed meanwhile are open again."},
     {0},
 };
 
-/* Returns true if the object can be a home: a tuple whose first element is an era. */
-static bool is_home(PyObject *object) {
+/* Returns true if the object can be an owner: a tuple whose first element is an epoch. */
+static bool is_owner(PyObject *object) {
     return PyTuple_Check(object) && PyTuple_Size(object) > 0 &&
-           PyObject_TypeCheck(PyTuple_GetItem(object, 0), era_type);
+           PyObject_TypeCheck(PyTuple_GetItem(object, 0), epoch_type);
 }
 
 /* Handles. */
@@ -122,17 +123,17 @@ bool handle_find_pointer(handle *self) {
     PyObject *address = view != NULL ? PyObject_CallFunctionObjArgs(cast, number_type, view, NULL) : NULL;
     PyObject *number = address != NULL ? PyNumber_Long(address) : NULL;
     BEGIN_LOCKED(self);
-    LOCK(eras_mutex);
+    LOCK(epochs_mutex);
     if (number != NULL && self->state == OPEN && self->view == view && !self->is_known) {
         self->pointer = PyLong_AsVoidPtr(number);
         STORE(self->is_known, true);
     }
-    UNLOCK(eras_mutex);
+    UNLOCK(epochs_mutex);
     END_LOCKED();
     Py_XDECREF(number);
     Py_XDECREF(address);
     Py_XDECREF(view);
-    PyErr_Clear(); /* the method in Python will raise it again */
+    PyErr_Clear(); /* the object counts as closed */
     return LOAD(self->is_known);
 }
 
@@ -160,8 +161,7 @@ static PyObject *find_view(handle *self, enum state other) {
     return view;
 }
 
-/* Raises what is wrong with an object that is not open. */
-static PyObject *refuse(PyObject *object) {
+PyObject *handle_refuse(PyObject *object) {
     const enum state state = LOAD(((handle *)object)->state);
     if (state == ENDED) {
         return PyObject_CallMethod(object, "_refuse_ended", NULL);
@@ -179,7 +179,7 @@ static PyObject *refuse(PyObject *object) {
 static PyObject *handle_get(PyObject *object, void *unused) {
     (void)unused;
     PyObject *view = find_view((handle *)object, OPEN);
-    return view != NULL || PyErr_Occurred() != NULL ? view : refuse(object);
+    return view != NULL || PyErr_Occurred() != NULL ? view : handle_refuse(object);
 }
 
 static PyObject *handle_is_closed(PyObject *self, void *unused) {
@@ -202,20 +202,20 @@ static PyObject *handle_is_ended(PyObject *self, void *unused) {
     return PyBool_FromLong(LOAD(((handle *)self)->state) == ENDED);
 }
 
-/* The view is a new reference, which it takes, or NULL: then the pointer is known. If the era has ended meanwhile, so
+/* The view is a new reference, which it takes, or NULL: then the pointer is known. If the epoch has ended meanwhile, so
  * has the object. */
 static void open_with(handle *self, void *pointer, PyObject *view) {
-    era *const of = era_of(self->home);
+    epoch *const of = epoch_of(self->owner);
     PyObject *before;
     BEGIN_LOCKED(self);
     before = exchange(&self->view, view);
     if (view == NULL) {
         self->pointer = pointer;
     }
-    LOCK(eras_mutex);
-    enter_era(self, of);
+    LOCK(epochs_mutex);
+    enter_epoch(self, of);
     set_open(self, of);
-    UNLOCK(eras_mutex);
+    UNLOCK(epochs_mutex);
     END_LOCKED();
     Py_XDECREF(before);
 }
@@ -224,24 +224,11 @@ static void open_with(handle *self, void *pointer, PyObject *view) {
 static void set_shut(handle *self, enum state to) {
     STORE(self->state, to);
     STORE(self->is_known, false);
-    leave_era(self);
+    leave_epoch(self);
 }
 
-/* Ends the closing of an object: it is closed, or, with a view, open again. */
-static void finish_closing(handle *self, PyObject *view) {
-    if (view != NULL) {
-        open_with(self, NULL, Py_NewRef(view));
-        return;
-    }
-    BEGIN_LOCKED(self);
-    STORE(self->state, CLOSED);
-    view = exchange(&self->view, NULL);
-    END_LOCKED();
-    Py_XDECREF(view);
-}
-
-/* Views of memory. A view is in a list of its buffer until either is closed or discarded. No Python code may run
- * while a list is used: views in it may be in their deallocation. */
+/* Views of memory. A view is in a list of its buffer until it is discarded or made anew. No Python code may run while
+ * a list is used: views in it may be in their deallocation. */
 
 /* With the mutex. */
 static void enter_views(buffer *view, buffer *of) {
@@ -266,22 +253,59 @@ static void leave_views(buffer *view) {
 }
 
 void handle_leave_views(buffer *view) {
-    LOCK(eras_mutex);
+    LOCK(epochs_mutex);
     leave_views(view);
-    UNLOCK(eras_mutex);
+    UNLOCK(epochs_mutex);
 }
 
-/* With the mutex. Views of views, however deep, come before the next view. */
+/* With the mutex. The view after one, of all views of a buffer: views of views come first. The parent of what is in a
+ * list is the buffer whose list that is. */
+static buffer *next_view(const buffer *of, buffer *view) {
+    if (view->first_view != NULL) {
+        return view->first_view;
+    }
+    while (view != of && view->next_view == NULL) {
+        view = (buffer *)view->parent;
+    }
+    return view != of ? view->next_view : NULL;
+}
+
+/* With the mutex. */
 static void close_views(buffer *self) {
-    while (self->first_view != NULL) {
-        buffer *const view = self->first_view;
-        leave_views(view);
-        set_shut(&view->handle, CLOSED);
-        for (buffer *inner = view->first_view; inner != NULL; inner = view->first_view) {
-            leave_views(inner);
-            enter_views(inner, self);
+    for (buffer *view = self->first_view; view != NULL; view = next_view(self, view)) {
+        if (has_handle(&view->handle, ENDED)) {
+            set_shut(&view->handle, CLOSED_WITH_BUFFER);
+        } else { /* closed before: it does not open again */
+            STORE(view->handle.state, CLOSED);
         }
     }
+}
+
+/* Opens what was closed with a buffer whose handle could not be given back. */
+static void reopen_views(handle *self) {
+    LOCK(epochs_mutex);
+    buffer *const of = self->has_views ? (buffer *)self : NULL;
+    for (buffer *view = of != NULL ? of->first_view : NULL; view != NULL; view = next_view(of, view)) {
+        if (view->handle.state == CLOSED_WITH_BUFFER) {
+            enter_epoch(&view->handle, epoch_of(view->handle.owner));
+            set_open(&view->handle, epoch_of(view->handle.owner));
+        }
+    }
+    UNLOCK(epochs_mutex);
+}
+
+/* Ends the closing of an object: it is closed, or, with a view, open again. */
+static void finish_closing(handle *self, PyObject *view) {
+    if (view != NULL) {
+        open_with(self, NULL, Py_NewRef(view));
+        reopen_views(self);
+        return;
+    }
+    BEGIN_LOCKED(self);
+    STORE(self->state, CLOSED);
+    view = exchange(&self->view, NULL);
+    END_LOCKED();
+    Py_XDECREF(view);
 }
 
 PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
@@ -293,30 +317,19 @@ PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
     handle *const of = &view->handle;
     view->nbytes = nbytes;
     view->parent = Py_NewRef((PyObject *)self);
-    of->home = get_field(self, &self->handle.home);
+    of->owner = get_field(self, &self->handle.owner);
     of->pointer = (char *)self->handle.pointer + offset;
-    LOCK(eras_mutex);
+    LOCK(epochs_mutex);
     const bool is_closed = self->handle.state >= CLOSING; /* by another thread, just now */
     if (is_closed) {
         set_shut(of, CLOSED);
     } else {
-        enter_era(of, era_of(of->home));
-        set_open(of, era_of(of->home));
+        enter_epoch(of, epoch_of(of->owner));
+        set_open(of, epoch_of(of->owner));
         enter_views(view, self);
     }
-    UNLOCK(eras_mutex);
+    UNLOCK(epochs_mutex);
     return object;
-}
-
-static PyObject *buffer_get_view(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    handle *const self = (handle *)object;
-    const uint64_t offset = count == 2 ? PyLong_AsUnsignedLongLong(args[0]) : 0;
-    const uint64_t nbytes = count == 2 ? PyLong_AsUnsignedLongLong(args[1]) : 0;
-    if (count != 2 || PyErr_Occurred() != NULL) {
-        PyErr_SetString(PyExc_TypeError, "_view() takes an offset and a size");
-        return NULL;
-    }
-    return has_pointer(self) ? buffer_view((buffer *)self, offset, nbytes) : refuse(object);
 }
 
 /* Makes an object that has a handle a closed one, or one that is about to be; whether it had one, and nothing was
@@ -325,15 +338,17 @@ static bool shut(handle *self, enum state other, enum state to) {
     PyObject *view = NULL;
     bool is_first = false;
     BEGIN_LOCKED(self);
-    LOCK(eras_mutex);
+    LOCK(epochs_mutex);
     is_first = has_handle(self, other);
     if (is_first) {
         set_shut(self, to);
         if (self->has_views) {
             close_views((buffer *)self);
         }
+    } else if (self->state == CLOSED_WITH_BUFFER) { /* and now by the program: it does not open again */
+        STORE(self->state, CLOSED);
     }
-    UNLOCK(eras_mutex);
+    UNLOCK(epochs_mutex);
     if (is_first && to == CLOSED) {
         view = exchange(&self->view, NULL);
     }
@@ -344,12 +359,15 @@ static bool shut(handle *self, enum state other, enum state to) {
 
 bool handle_shut(handle *self) { return shut(self, OPEN, CLOSED); }
 
-void handle_reopen(handle *self) { open_with(self, self->pointer, NULL); }
+void handle_reopen(handle *self) {
+    open_with(self, self->pointer, NULL);
+    reopen_views(self);
+}
 
-static PyObject *handle_forget(PyObject *object, PyObject *unused) {
+PyObject *handle_forget(PyObject *object, PyObject *unused) {
     (void)unused;
     if (LOAD(((handle *)object)->state) == NEW) {
-        return refuse(object);
+        return handle_refuse(object);
     }
     return PyBool_FromLong(shut((handle *)object, ENDED, CLOSED));
 }
@@ -378,7 +396,7 @@ static PyObject *handle_closing(PyObject *object, PyObject *const *args, Py_ssiz
     }
     PyObject *view = find_view(self, ENDED);
     if (view == NULL && PyErr_Occurred() == NULL) {
-        return LOAD(self->state) == NEW ? refuse(object) : Py_NewRef(Py_None);
+        return LOAD(self->state) == NEW ? handle_refuse(object) : Py_NewRef(Py_None);
     }
     if (view == NULL) {
         return NULL;
@@ -427,29 +445,29 @@ static bool tell_of_open(PyObject *self) {
     return told != NULL;
 }
 
-/* Takes the home. */
-static void move_in(handle *self, PyObject *home) {
-    if (LOAD(self->home) != NULL) { /* of an object that is made anew */
-        handle_leave_era(self);
+/* Takes the owner. */
+static void move_in(handle *self, PyObject *owner) {
+    if (LOAD(self->owner) != NULL) { /* of an object that is made anew */
+        handle_leave_epoch(self);
     }
-    set_field(self, &self->home, home);
+    set_field(self, &self->owner, owner);
 }
 
 /* Takes the view. */
-static void take(handle *self, PyObject *view, PyObject *home, bool is_owned) {
+static void take(handle *self, PyObject *view, PyObject *owner, bool is_owned) {
     STORE(self->is_owned, is_owned);
-    move_in(self, Py_NewRef(home));
+    move_in(self, Py_NewRef(owner));
     open_with(self, NULL, view);
 }
 
-/* The arguments are a handle, and a home if it is not the host. */
+/* The arguments are a handle, and an owner if it is not the host. */
 static bool take_given(PyObject *object, PyObject *const *args, Py_ssize_t count, bool is_owned) {
-    PyObject *const home = count == 2 ? args[1] : host;
-    if ((count != 1 && count != 2) || !is_home(home)) {
-        PyErr_SetString(PyExc_TypeError, "a handle and a home are taken");
+    PyObject *const owner = count == 2 ? args[1] : host;
+    if ((count != 1 && count != 2) || !is_owner(owner)) {
+        PyErr_SetString(PyExc_TypeError, "a handle and an owner are taken");
         return false;
     }
-    take((handle *)object, Py_NewRef(args[0]), home, is_owned);
+    take((handle *)object, Py_NewRef(args[0]), owner, is_owned);
     return true;
 }
 
@@ -463,7 +481,10 @@ static PyObject *handle_borrow(PyObject *object, PyObject *const *args, Py_ssize
 
 bool handle_can_be_made(PyObject *object) {
     const enum state state = LOAD(((handle *)object)->state);
-    if (state == NEW || state == CLOSED) {
+    if (state >= CLOSED && PyObject_TypeCheck(object, buffer_type)) {
+        handle_leave_views((buffer *)object); /* no view any more */
+    }
+    if (state == NEW || state >= CLOSED) {
         return true;
     }
     PyErr_Format(wrong_state, "%R exists already; create another object", object);
@@ -475,11 +496,11 @@ static PyObject *handle_expect_none(PyObject *object, PyObject *unused) {
     return handle_can_be_made(object) ? Py_NewRef(Py_None) : NULL;
 }
 
-enum { HOME, CELL, FUNCTION_TO_CALL, FIXED };
+enum { OWNER, CELL, FUNCTION_TO_CALL, FIXED };
 
 static PyObject *handle_create(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    if (count < FIXED || !is_home(args[HOME])) {
-        PyErr_SetString(PyExc_TypeError, "_create() takes a home, a cell, a function and its arguments");
+    if (count < FIXED || !is_owner(args[OWNER])) {
+        PyErr_SetString(PyExc_TypeError, "_create() takes an owner, a cell, a function and its arguments");
         return NULL;
     }
     PyObject *code =
@@ -489,7 +510,7 @@ static PyObject *handle_create(PyObject *object, PyObject *const *args, Py_ssize
     }
     PyObject *view = PyObject_GetItem(args[CELL], zero);
     if (view != NULL) {
-        take((handle *)object, view, args[HOME], true);
+        take((handle *)object, view, args[OWNER], true);
     }
     if (view == NULL || !tell_of_open(object)) {
         Py_CLEAR(code);
@@ -497,10 +518,10 @@ static PyObject *handle_create(PyObject *object, PyObject *const *args, Py_ssize
     return code;
 }
 
-bool handle_own(PyObject *object, void *pointer, PyObject *home) {
+bool handle_own(PyObject *object, void *pointer, PyObject *owner) {
     handle *self = (handle *)object;
     STORE(self->is_owned, true);
-    move_in(self, home);
+    move_in(self, owner);
     open_with(self, pointer, NULL);
     return tell_of_open(object);
 }
@@ -535,11 +556,6 @@ PyGetSetDef handle_properties[] = {
 };
 
 #define FAST(name) (PyCFunction)(void (*)(void)) name, METH_FASTCALL
-
-PyMethodDef buffer_methods[] = {
-    {"_view", FAST(buffer_get_view), "Return a view of a part, which is closed with this."},
-    {0},
-};
 
 PyMethodDef handle_methods[] = {
     {"_expect_none", handle_expect_none, METH_NOARGS, "Raise WrongState if the object has a handle."},

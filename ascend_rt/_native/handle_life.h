@@ -4,18 +4,18 @@
 
 #include "handles.h"
 
-extern PyTypeObject *era_type;
+extern PyTypeObject *epoch_type;
 
-extern PyMethodDef era_methods[], handle_methods[], buffer_methods[];
+extern PyMethodDef epoch_methods[], handle_methods[];
 extern PyGetSetDef handle_properties[];
 
-/* A property: whether anything lives in an era. */
-PyObject *era_has_objects(PyObject *self, void *unused);
+/* A property: whether anything lives in an epoch. */
+PyObject *epoch_has_objects(PyObject *self, void *unused);
 
 /* The slot tp_finalize. */
 void handle_finalize(PyObject *object);
-/* Takes the object out of its era. */
-void handle_leave_era(handle *self);
+/* Takes the object out of its epoch. */
+void handle_leave_epoch(handle *self);
 /* Takes a view out of the list of its buffer. */
 void handle_leave_views(buffer *view);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ascend_rt._native.handles: the base types of objects with a handle, and what is in flight. */
+/* ascend_rt._native.handles: the base types of objects with a handle, and retentions. */
 #include "handle_life.h"
 #include "host_functions.h"
 
@@ -8,20 +8,20 @@
 #include <structmember.h>
 
 PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
-    *kernel_type, *in_flight_type, *batch_type;
-static PyTypeObject *work_type, *failure_log_type;
+    *kernel_type, *retention_type, *batch_type;
+static PyTypeObject *error_window_type, *failure_log_type;
 
 const ascend_rt_abort_count *aborts;
 
 static PyObject *resets; /* a set: of devices and contexts that go on */
-static PyObject *used;   /* a set: what is in flight and keeps anything */
+static PyObject *used;   /* a set: the retentions that keep anything */
 
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 
 PyObject *attribute_of(const char *module, const char *name) {
-    PyObject *home = PyImport_ImportModule(module);
-    PyObject *found = home != NULL ? PyObject_GetAttrString(home, name) : NULL;
-    Py_XDECREF(home);
+    PyObject *owner = PyImport_ImportModule(module);
+    PyObject *found = owner != NULL ? PyObject_GetAttrString(owner, name) : NULL;
+    Py_XDECREF(owner);
     return found;
 }
 
@@ -63,14 +63,14 @@ static void deallocate(PyObject *object, inquiry clear) {
     }                                                                          \
     static void type##_deallocate(PyObject *object) { deallocate(object, type##_clear); }
 
-#define HANDLE_FIELDS(DO) DO(view) DO(home) DO(hash)
-#define EVENT_FIELDS(DO) DO(before) DO(work)
-#define STREAM_FIELDS(DO) DO(in_flight)
-#define GRAPH_FIELDS(DO) DO(kept)
+#define HANDLE_FIELDS(DO) DO(view) DO(owner) DO(hash)
+#define EVENT_FIELDS(DO) DO(before) DO(window)
+#define STREAM_FIELDS(DO) DO(retention)
+#define GRAPH_FIELDS(DO) DO(retained)
 #define POOL_BUFFER_FIELDS(DO) DO(stream) DO(context)
 #define KERNEL_FIELDS(DO) DO(binary) DO(plan) DO(scalars)
-#define IN_FLIGHT_FIELDS(DO) DO(work) DO(failures) DO(open)
-#define BATCH_FIELDS(DO) DO(objects)
+#define RETENTION_FIELDS(DO) DO(window) DO(failures) DO(open)
+#define BATCH_FIELDS(DO) DO(objects) DO(owner)
 
 /* A long chain goes batch by batch, not by recursion. */
 static int chain_clear(PyObject *object) {
@@ -97,10 +97,10 @@ static int handle_traverse(PyObject *object, visitproc visit, void *arg) {
     return root_traverse(object, visit, arg);
 }
 
-/* The era lives as long as the home. */
+/* The epoch lives as long as the owner. */
 static int handle_clear(PyObject *object) {
     handle *self = (handle *)object;
-    handle_leave_era(self);
+    handle_leave_epoch(self);
     HANDLE_FIELDS(CLEAR_FIELD)
     return root_clear(object);
 }
@@ -128,29 +128,29 @@ static void buffer_deallocate(PyObject *object) { deallocate(object, buffer_clea
 
 COLLECTED_TYPE(pool_buffer, buffer, POOL_BUFFER_FIELDS)
 COLLECTED_TYPE(kernel, root, KERNEL_FIELDS)
-COLLECTED_TYPE(in_flight, root, IN_FLIGHT_FIELDS)
+COLLECTED_TYPE(retention, root, RETENTION_FIELDS)
 COLLECTED_TYPE(batch, chain, BATCH_FIELDS)
 
-static PyObject *stream_get_in_flight(PyObject *self, void *unused) {
+static PyObject *stream_get_retention(PyObject *self, void *unused) {
     (void)unused;
-    PyObject *found = (PyObject *)((stream *)self)->in_flight;
+    PyObject *found = (PyObject *)((stream *)self)->retention;
     if (found == NULL) {
         PyErr_SetString(PyExc_AttributeError, "this stream has no handle yet");
     }
     return Py_XNewRef(found);
 }
 
-static int stream_set_in_flight(PyObject *self, PyObject *value, void *unused) {
+static int stream_set_retention(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
-    if (value == NULL || !PyObject_TypeCheck(value, in_flight_type)) {
-        PyErr_SetString(PyExc_TypeError, "what is in flight has its type");
+    if (value == NULL || !PyObject_TypeCheck(value, retention_type)) {
+        PyErr_SetString(PyExc_TypeError, "a stream has a Retention");
         return -1;
     }
-    if (((stream *)self)->in_flight != NULL) { /* threads may be using it */
+    if (((stream *)self)->retention != NULL) { /* threads may be using it */
         PyErr_SetString(PyExc_RuntimeError, "this stream was created before; create another object");
         return -1;
     }
-    set_field(self, (PyObject **)&((stream *)self)->in_flight, Py_NewRef(value));
+    set_field(self, (PyObject **)&((stream *)self)->retention, Py_NewRef(value));
     return 0;
 }
 
@@ -159,7 +159,7 @@ static int stream_set_in_flight(PyObject *self, PyObject *value, void *unused) {
 
 static PyMemberDef handle_members[] = {
     WEAK_REFERENCES(handle),
-    {"_home", T_OBJECT_EX, offsetof(handle, home), READONLY, NULL},
+    {"_owner", T_OBJECT_EX, offsetof(handle, owner), READONLY, NULL},
     MEMBER(handle, "_hash", hash, T_OBJECT_EX),
     MEMBER(handle, "_owned", is_owned, T_BOOL),
     {0},
@@ -167,13 +167,32 @@ static PyMemberDef handle_members[] = {
 
 static PyMemberDef event_members[] = {
     MEMBER(event, "_before", before, T_OBJECT),
-    MEMBER(event, "_work", work, T_OBJECT),
+    MEMBER(event, "_window", window, T_OBJECT),
     MEMBER(event, "_is_shared", is_shared, T_BOOL),
     MEMBER(event, "_has_time", has_time, T_BOOL),
     {0},
 };
 
-static PyMemberDef graph_members[] = {MEMBER(graph, "_kept", kept, T_OBJECT_EX), {0}};
+static PyObject *graph_get_retained(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *const found = get_field(self, &((graph *)self)->retained);
+    return found != NULL ? found : PyErr_Format(PyExc_AttributeError, "this graph retains nothing yet");
+}
+
+static int graph_set_retained(PyObject *self, PyObject *value, void *unused) {
+    (void)unused;
+    if (value == NULL || Py_TYPE(value) != batch_type) {
+        PyErr_SetString(PyExc_TypeError, "a graph retains a Batch");
+        return -1;
+    }
+    set_field(self, &((graph *)self)->retained, Py_NewRef(value));
+    return 0;
+}
+
+static PyGetSetDef graph_properties[] = {
+    {"_retained", graph_get_retained, graph_set_retained, NULL, NULL},
+    {0},
+};
 
 static PyMemberDef stream_members[] = {MEMBER(stream, "_context_address", context, T_ULONGLONG), {0}};
 
@@ -198,54 +217,30 @@ static PyMemberDef kernel_members[] = {
     {0},
 };
 
-static PyMemberDef in_flight_members[] = {
-    WEAK_REFERENCES(in_flight),
-    MEMBER(in_flight, "work", work, T_OBJECT_EX),
-    MEMBER(in_flight, "stream", stream, T_ULONGLONG),
-    MEMBER(in_flight, "device", device, T_UINT),
+static PyMemberDef retention_members[] = {
+    WEAK_REFERENCES(retention),
+    MEMBER(retention, "window", window, T_OBJECT_EX),
+    MEMBER(retention, "stream", stream, T_ULONGLONG),
+    MEMBER(retention, "device", device, T_UINT),
     {0},
 };
 
 static PyMemberDef batch_members[] = {
     MEMBER(batch, "objects", objects, T_OBJECT_EX),
     MEMBER(batch, "previous", previous, T_OBJECT),
-    MEMBER(batch, "device", device, T_UINT),
     {0},
 };
 
-static PyMemberDef work_members[] = {
-    MEMBER(work, "seen", seen, T_ULONGLONG),
-    MEMBER(work, "must_ask", must_ask, T_BOOL),
+static PyMemberDef error_window_members[] = {
+    MEMBER(error_window, "seen", seen, T_ULONGLONG),
+    MEMBER(error_window, "needs_polling", needs_polling, T_BOOL),
     {0},
 };
 
 static PyGetSetDef stream_properties[] = {
-    {"_in_flight", stream_get_in_flight, stream_set_in_flight, NULL, NULL},
+    {"_retention", stream_get_retention, stream_set_retention, NULL, NULL},
     {0},
 };
-
-/* A record by a function of Python's: the recorder, the batch or None that its completion releases, the function and
- * its arguments. One step, so that the event is never left with a record that goes on. */
-static PyObject *event_record_by(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    enum { RECORDER, BATCH, FUNCTION_TO_CALL, FIXED };
-    if (count < FIXED || !PyObject_TypeCheck(args[RECORDER], in_flight_type)) {
-        PyErr_SetString(PyExc_TypeError, "_record() takes what is in flight, a batch, a function and its arguments");
-        return NULL;
-    }
-    event *const self = (event *)object;
-    in_flight *const recorder = (in_flight *)args[RECORDER];
-    event_begin_record(self, args[RECORDER]);
-    PyObject *code = call_with(args[FUNCTION_TO_CALL], NULL, args + FIXED, count - FIXED);
-    const bool is_recorded = code != NULL && PyLong_AsLong(code) == ACL_SUCCESS;
-    /* Unless another thread has begun a capture meanwhile: then the record may be one of the graph. */
-    const bool releases =
-        is_recorded && !is_none(args[BATCH]) && parts->captured_graph((void *)(uintptr_t)recorder->stream) == 0;
-    event_end_record(self, args[RECORDER], releases ? args[BATCH] : NULL);
-    if (is_recorded) {
-        set_field(self, &self->work, get_field(recorder, &recorder->work));
-    }
-    return code;
-}
 
 static PyObject *event_newest_record(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -266,24 +261,15 @@ void await_answer(event *self) {
     }
 }
 
-static PyObject *event_await_answer(PyObject *self, PyObject *unused) {
-    (void)unused;
-    await_answer((event *)self);
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef event_methods[] = {
-    {"_await_answer", event_await_answer, METH_NOARGS, "Wait for threads that ask a closed event what it releases."},
     {"_newest_record", event_newest_record, METH_NOARGS,
      "Return what the completion of the newest record releases, and its number; None if it releases nothing."},
     {"_is_newest", event_is_newest, METH_O,
      "Return whether what was asked since was about the record of that number, as far as anybody can know."},
-    {"_record", (PyCFunction)(void (*)(void))event_record_by, METH_FASTCALL,
-     "Call the function that records the event on the stream of an InFlight; return the code."},
     {0},
 };
 
-/* What is in flight. */
+/* Retentions. */
 
 static PyObject *batch_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     (void)args;
@@ -295,15 +281,15 @@ static PyObject *batch_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     return self;
 }
 
-static PyObject *in_flight_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+static PyObject *retention_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     PyObject *self = PyType_GenericAlloc(type, 0);
-    if (self != NULL && (((in_flight *)self)->open = (batch *)batch_new(batch_type, args, keywords)) == NULL) {
+    if (self != NULL && (((retention *)self)->open = (batch *)batch_new(batch_type, args, keywords)) == NULL) {
         Py_CLEAR(self);
     }
     return self;
 }
 
-bool in_flight_add(in_flight *self, PyObject *objects) {
+bool retention_add(retention *self, PyObject *objects) {
     LOCK(self->mutex);
     bool is_added = PyList_Append(self->open->objects, objects) == 0;
     if (is_added && !self->is_used) {
@@ -314,7 +300,7 @@ bool in_flight_add(in_flight *self, PyObject *objects) {
     return is_added;
 }
 
-bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *second) {
+bool retention_has_last(retention *self, const PyObject *first, const PyObject *second) {
     LOCK(self->mutex);
     PyObject *const objects = self->open->objects;
     const Py_ssize_t count = PyList_Size(objects);
@@ -337,7 +323,7 @@ static bool keeps_anything(batch *ended) {
 }
 
 /* Puts a new batch in the place of the open one, unless that is empty; returns whether that worked. */
-static bool begin_batch(in_flight *self) {
+static bool begin_batch(retention *self) {
     if (PyList_Size(self->open->objects) == 0) {
         return true;
     }
@@ -346,7 +332,7 @@ static bool begin_batch(in_flight *self) {
         return false;
     }
     if (PyList_Size(self->open->objects) > 0) { /* no garbage collection has ended it */
-        self->open->device = self->device;
+        STORE(self->open->owner, Py_NewRef((PyObject *)self));
         new->previous = (PyObject *)self->open;
         self->open = new;
     } else {
@@ -355,7 +341,7 @@ static bool begin_batch(in_flight *self) {
     return true;
 }
 
-PyObject *in_flight_end_used(in_flight *self) {
+PyObject *retention_end_used(retention *self) {
     PyObject *ended = NULL, *unneeded = NULL;
     LOCK(self->mutex);
     if (begin_batch(self)) {
@@ -374,50 +360,57 @@ PyObject *in_flight_end_used(in_flight *self) {
     return ended;
 }
 
-static PyObject *in_flight_end_batch(PyObject *self, PyObject *unused) {
+static PyObject *retention_end_batch(PyObject *self, PyObject *unused) {
     (void)unused;
-    PyObject *ended = in_flight_end((in_flight *)self);
+    PyObject *ended = retention_end((retention *)self);
     return ended != NULL || PyErr_Occurred() != NULL ? ended : Py_NewRef(Py_None);
 }
 
-static PyObject *in_flight_append(PyObject *self, PyObject *objects) {
-    return in_flight_add((in_flight *)self, objects) ? Py_NewRef(Py_None) : NULL;
+static PyObject *retention_append(PyObject *self, PyObject *objects) {
+    return retention_add((retention *)self, objects) ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *in_flight_get_open(PyObject *self, void *unused) {
+static PyObject *retention_get_open(PyObject *self, void *unused) {
     (void)unused;
-    LOCK(((in_flight *)self)->mutex);
-    PyObject *open = Py_NewRef((PyObject *)((in_flight *)self)->open);
-    UNLOCK(((in_flight *)self)->mutex);
+    LOCK(((retention *)self)->mutex);
+    PyObject *open = Py_NewRef((PyObject *)((retention *)self)->open);
+    UNLOCK(((retention *)self)->mutex);
     return open;
 }
 
-static PyMethodDef in_flight_methods[] = {
-    {"append", in_flight_append, METH_O, "Keep objects, a tuple, in the open batch."},
-    {"end_batch", in_flight_end_batch, METH_NOARGS,
+static PyMethodDef retention_methods[] = {
+    {"append", retention_append, METH_O, "Keep a tuple of objects although the stream may be captured meanwhile."},
+    {"retain", retention_retain, METH_VARARGS,
+     "Keep objects until the tasks that were submitted so far are known to be done; during a capture of the stream, as "
+     "long as the graph and its executions."},
+    {"retain_if_captured", retention_retain_if_captured, METH_VARARGS,
+     "Keep objects if the stream is being captured, and return the batch of the graph; None: it is not."},
+    {"retain_across_wait", retention_retain_across_wait, METH_VARARGS,
+     "Keep an event that the stream waits for, the batch that the record has ended, and the epoch before the wait."},
+    {"end_batch", retention_end_batch, METH_NOARGS,
      "End the open batch, and return the newest that has ended; None if nothing is kept."},
     {0},
 };
 
-static PyObject *in_flight_get_failures(PyObject *self, void *unused) {
+static PyObject *retention_get_failures(PyObject *self, void *unused) {
     (void)unused;
-    PyObject *const failures = ((in_flight *)self)->failures;
+    PyObject *const failures = ((retention *)self)->failures;
     return failures != NULL ? Py_NewRef(failures) : PyErr_Format(PyExc_AttributeError, "failures");
 }
 
-static int in_flight_set_failures(PyObject *self, PyObject *value, void *unused) {
+static int retention_set_failures(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
-    if (value == NULL || !PyObject_TypeCheck(value, failure_log_type) || ((in_flight *)self)->failures != NULL) {
+    if (value == NULL || !PyObject_TypeCheck(value, failure_log_type) || ((retention *)self)->failures != NULL) {
         PyErr_SetString(PyExc_TypeError, "failures is one FailureLog");
         return -1;
     }
-    set_field(self, &((in_flight *)self)->failures, Py_NewRef(value));
+    set_field(self, &((retention *)self)->failures, Py_NewRef(value));
     return 0;
 }
 
-static PyGetSetDef in_flight_properties[] = {
-    {"open", in_flight_get_open, NULL, NULL, NULL},
-    {"failures", in_flight_get_failures, in_flight_set_failures, NULL, NULL},
+static PyGetSetDef retention_properties[] = {
+    {"open", retention_get_open, NULL, NULL, NULL},
+    {"failures", retention_get_failures, retention_set_failures, NULL, NULL},
     {0},
 };
 
@@ -454,14 +447,15 @@ static PyObject *failure_log_discard(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* Begins the works that follow a report: pairs of what is in flight and its work. */
-static bool begin_works(PyObject *pairs) {
+/* Begins the error windows that follow a report: pairs of a retention and its window. */
+static bool begin_windows(PyObject *pairs) {
     bool is_done = true;
     for (Py_ssize_t i = 0; is_done && i < PyTuple_Size(pairs); ++i) {
-        PyObject *stream, *work;
-        is_done = PyArg_ParseTuple(PyTuple_GetItem(pairs, i), "O!O!", in_flight_type, &stream, work_type, &work) != 0;
+        PyObject *stream, *window;
+        is_done = PyArg_ParseTuple(PyTuple_GetItem(pairs, i), "O!O!", retention_type, &stream, error_window_type,
+                                   &window) != 0;
         if (is_done) {
-            set_field(stream, &((in_flight *)stream)->work, Py_NewRef(work));
+            set_field(stream, &((retention *)stream)->window, Py_NewRef(window));
         }
     }
     return is_done;
@@ -479,7 +473,7 @@ static PyObject *failure_log_report(PyObject *self, PyObject *args) {
     if (!parts->take_report(&((failure_log *)self)->report)) { /* another thread has raised it */
         Py_RETURN_NONE;
     }
-    if (begin_works(pairs)) {
+    if (begin_windows(pairs)) {
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     }
     return NULL;
@@ -495,7 +489,8 @@ static PyGetSetDef failure_log_properties[] = {
 static PyMethodDef failure_log_methods[] = {
     {"discard", failure_log_discard, METH_NOARGS, "End the report, which is no longer wanted."},
     {"report", failure_log_report, METH_VARARGS,
-     "End the report, begin the works of pairs (InFlight, Work), and raise the error; nothing if there is none."},
+     "End the report, begin the windows of pairs (Retention, ErrorWindow), and raise the error; nothing if there is "
+     "none."},
     {0},
 };
 
@@ -519,7 +514,7 @@ static PyType_Slot event_slots[] = {
     COLLECTED_SLOTS(event),
     SLOT(tp_members, event_members),
     SLOT(tp_methods, event_methods),
-    SLOT(tp_doc, "What the short paths of an event need."),
+    SLOT(tp_doc, "What the hot methods of an event need."),
     {0},
 };
 
@@ -527,52 +522,51 @@ static PyType_Slot stream_slots[] = {
     COLLECTED_SLOTS(stream),
     SLOT(tp_members, stream_members),
     SLOT(tp_getset, stream_properties),
-    SLOT(tp_doc, "What the short paths of a stream need."),
+    SLOT(tp_doc, "What the hot methods of a stream need."),
     {0},
 };
 
 static PyType_Slot graph_slots[] = {
     COLLECTED_SLOTS(graph),
-    SLOT(tp_members, graph_members),
-    SLOT(tp_doc, "What the short paths of a graph need."),
+    SLOT(tp_getset, graph_properties),
+    SLOT(tp_doc, "What the hot methods of a graph need."),
     {0},
 };
 
 static PyType_Slot buffer_slots[] = {
     COLLECTED_SLOTS(buffer),
-    SLOT(tp_methods, buffer_methods),
     SLOT(tp_members, buffer_members),
-    SLOT(tp_doc, "What the short paths of a buffer need."),
+    SLOT(tp_doc, "What the hot methods of a buffer need."),
     {0},
 };
 
 static PyType_Slot pool_slots[] = {
     COLLECTED_SLOTS(handle),
-    SLOT(tp_doc, "What the short path of a memory pool needs."),
+    SLOT(tp_doc, "What the hot method of a memory pool needs."),
     {0},
 };
 
 static PyType_Slot pool_buffer_slots[] = {
     COLLECTED_SLOTS(pool_buffer),
     SLOT(tp_members, pool_buffer_members),
-    SLOT(tp_doc, "What the short paths of memory of a pool need."),
+    SLOT(tp_doc, "What the hot methods of memory of a pool need."),
     {0},
 };
 
 static PyType_Slot kernel_slots[] = {
     COLLECTED_SLOTS(kernel),
     SLOT(tp_members, kernel_members),
-    SLOT(tp_doc, "What the short path of a kernel needs."),
+    SLOT(tp_doc, "What the hot method of a kernel needs."),
     {0},
 };
 
-static PyType_Slot in_flight_slots[] = {
-    COLLECTED_SLOTS(in_flight),
-    SLOT(tp_new, in_flight_new),
-    SLOT(tp_members, in_flight_members),
-    SLOT(tp_getset, in_flight_properties),
-    SLOT(tp_methods, in_flight_methods),
-    SLOT(tp_doc, "What the tasks of a stream use."),
+static PyType_Slot retention_slots[] = {
+    COLLECTED_SLOTS(retention),
+    SLOT(tp_new, retention_new),
+    SLOT(tp_members, retention_members),
+    SLOT(tp_getset, retention_properties),
+    SLOT(tp_methods, retention_methods),
+    SLOT(tp_doc, "What the tasks of a stream use, until they are done."),
     {0},
 };
 
@@ -584,9 +578,9 @@ static PyType_Slot batch_slots[] = {
     {0},
 };
 
-static PyType_Slot work_slots[] = {
-    SLOT(tp_members, work_members),
-    SLOT(tp_doc, "What the short paths ask of failures."),
+static PyType_Slot error_window_slots[] = {
+    SLOT(tp_members, error_window_members),
+    SLOT(tp_doc, "What the hot methods ask of failures."),
     {0},
 };
 
@@ -609,26 +603,27 @@ static PyType_Spec pool_spec = {"ascend_rt._native.handles.PoolHandle", sizeof(h
 static PyType_Spec pool_buffer_spec = {"ascend_rt._native.handles.PoolBufferHandle", sizeof(pool_buffer), 0, COLLECTED,
                                        pool_buffer_slots};
 static PyType_Spec kernel_spec = {"ascend_rt._native.handles.KernelHandle", sizeof(kernel), 0, COLLECTED, kernel_slots};
-static PyType_Spec in_flight_spec = {"ascend_rt._native.handles.InFlight", sizeof(in_flight), 0, COLLECTED,
-                                     in_flight_slots};
+static PyType_Spec retention_spec = {"ascend_rt._native.handles.Retention", sizeof(retention), 0, COLLECTED,
+                                     retention_slots};
 static PyType_Spec batch_spec = {"ascend_rt._native.handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
-static PyType_Spec work_spec = {"ascend_rt._native.handles.Work", sizeof(work), 0, PLAIN, work_slots};
+static PyType_Spec error_window_spec = {"ascend_rt._native.handles.ErrorWindow", sizeof(error_window), 0, PLAIN,
+                                        error_window_slots};
 static PyType_Spec failure_log_spec = {"ascend_rt._native.handles.FailureLog", sizeof(failure_log), 0, PLAIN,
                                        failure_log_slots};
 
-static PyMemberDef era_members[] = {{"is_over", T_BOOL, offsetof(era, is_over), READONLY, NULL}, {0}};
+static PyMemberDef epoch_members[] = {{"is_over", T_BOOL, offsetof(epoch, is_over), READONLY, NULL}, {0}};
 
-static PyGetSetDef era_properties[] = {{"has_objects", era_has_objects, NULL, NULL, NULL}, {0}};
+static PyGetSetDef epoch_properties[] = {{"has_objects", epoch_has_objects, NULL, NULL, NULL}, {0}};
 
-static PyType_Slot era_slots[] = {
-    SLOT(tp_members, era_members),
-    SLOT(tp_getset, era_properties),
-    SLOT(tp_methods, era_methods),
+static PyType_Slot epoch_slots[] = {
+    SLOT(tp_members, epoch_members),
+    SLOT(tp_getset, epoch_properties),
+    SLOT(tp_methods, epoch_methods),
     SLOT(tp_doc, "The time in which objects live on a device."),
     {0},
 };
 
-static PyType_Spec era_spec = {"ascend_rt._native.handles.Era", sizeof(era), 0, PLAIN, era_slots};
+static PyType_Spec epoch_spec = {"ascend_rt._native.handles.DeviceEpoch", sizeof(epoch), 0, PLAIN, epoch_slots};
 
 static PyTypeObject *add_type(PyObject *module, const char *name, PyType_Spec *specification, PyTypeObject *base) {
     PyObject *bases = base != NULL ? PyTuple_Pack(1, base) : NULL;
@@ -649,11 +644,11 @@ static bool add_types(PyObject *module) {
            (pool_type = add_type(module, "PoolHandle", &pool_spec, handle_type)) != NULL &&
            (pool_buffer_type = add_type(module, "PoolBufferHandle", &pool_buffer_spec, buffer_type)) != NULL &&
            (kernel_type = add_type(module, "KernelHandle", &kernel_spec, NULL)) != NULL &&
-           (in_flight_type = add_type(module, "InFlight", &in_flight_spec, NULL)) != NULL &&
+           (retention_type = add_type(module, "Retention", &retention_spec, NULL)) != NULL &&
            (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
-           (work_type = add_type(module, "Work", &work_spec, NULL)) != NULL &&
+           (error_window_type = add_type(module, "ErrorWindow", &error_window_spec, NULL)) != NULL &&
            (failure_log_type = add_type(module, "FailureLog", &failure_log_spec, NULL)) != NULL &&
-           (era_type = add_type(module, "Era", &era_spec, NULL)) != NULL;
+           (epoch_type = add_type(module, "DeviceEpoch", &epoch_spec, NULL)) != NULL;
 }
 
 static ascend_rt_shared *find_parts(void) {
@@ -670,7 +665,7 @@ static bool add_all(PyObject *module) {
     return (parts = find_parts()) != NULL && (used = PySet_New(NULL)) != NULL &&
            PyModule_AddObjectRef(module, "used", used) == 0 && (resets = PySet_New(NULL)) != NULL &&
            PyModule_AddObjectRef(module, "resets", resets) == 0 && add_types(module) &&
-           handle_life_add(module, parts) && host_functions_add(module, parts) && short_paths_add(module, parts);
+           handle_life_add(module, parts) && host_functions_add(module, parts) && hot_methods_add(module, parts);
 }
 
 static PyObject *while_resetting(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -696,7 +691,7 @@ PyMODINIT_FUNC PyInit_handles(void) {
     static PyModuleDef definition = {
         PyModuleDef_HEAD_INIT,
         .m_name = "ascend_rt._native.handles",
-        .m_doc = "The base types of objects with a handle, and the short paths of their hot methods.",
+        .m_doc = "The base types of objects with a handle, and the hot methods of their hot methods.",
         .m_size = -1,
         .m_methods = functions,
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The base types of ascend_rt._native.handles: what is in them, for the short paths of their methods. */
+/* The base types of ascend_rt._native.handles: what is in them, for the hot methods of their methods. */
 #pragma once
 
 #include "aclrt_support.h"
@@ -7,27 +7,28 @@
 #include "python_api.h"
 
 /* ENDED: the reset of its device has ended the object, and nothing of it may reach the library any more. CLOSING: a
- * thread gives the handle back, and for all others the object is closed. */
-enum state { NEW, OPEN, ENDED, CLOSING, CLOSED };
+ * thread gives the handle back, and for all others the object is closed. CLOSED_WITH_BUFFER: a view of a buffer that
+ * was closed; if that fails, both are open again. */
+enum state { NEW, OPEN, ENDED, CLOSING, CLOSED, CLOSED_WITH_BUFFER };
 
 typedef struct handle {
     PyObject ob_base;
     PyObject *weak_references;
-    PyObject *view; /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
-    PyObject *home; /* of ascend_rt._runtime.lifecycle.Home; set once */
-    PyObject *hash; /* what it was when it was first asked for */
-    void *pointer;  /* the same as the view */
-    bool is_known;  /* whether the pointer is, of an open object */
+    PyObject *view;  /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
+    PyObject *owner; /* of ascend_rt._runtime.lifecycle.Owner; set once */
+    PyObject *hash;  /* what it was when it was first asked for */
+    void *pointer;   /* the same as the view */
+    bool is_known;   /* whether the pointer is, of an open object */
     char is_owned;
     bool has_views; /* whether it is a buffer that may have views */
     enum state state;
-    struct handle *next, **link; /* in the list of the era; link: what points to this, NULL: nothing */
+    struct handle *next, **link; /* in the list of the epoch; link: what points to this, NULL: nothing */
 } handle;
 
 typedef struct event {
     handle handle;
     PyObject *before;         /* what its completion releases */
-    PyObject *work;           /* that the newest record is in; None if there is none, or it was not made here */
+    PyObject *window;         /* that the newest record is in; None if there is none, or it was not made here */
     const PyObject *recorder; /* of whose stream all records are that have begun and not ended; NULL: of several */
     uint32_t records;         /* how many those are */
     uint64_t newest;          /* the number of the newest record */
@@ -37,37 +38,37 @@ typedef struct event {
     char has_time;
 } event;
 
-/* What tasks use that were submitted one after the other. */
+/* Operands of tasks that were submitted one after the other, or of a graph. */
 typedef struct batch {
     PyObject ob_base;
     PyObject *objects;  /* a list of tuples */
     PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
-    uint32_t device;    /* of the stream */
+    PyObject *owner;    /* the retention that has ended it; NULL: it is open, was released, or is of a graph */
     bool is_complete;   /* whether all tasks are known to be */
 } batch;
 
-/* What all Python objects of a stream share. */
-typedef struct in_flight {
+/* Owner of the batches of a stream; all Python objects of the stream share it. */
+typedef struct retention {
     PyObject ob_base;
     PyObject *weak_references;
-    PyObject *work;
+    PyObject *window;
     PyObject *failures; /* a failure_log; set once */
     batch *open;        /* the mutex guards it, and its list */
     uint64_t stream;
     uint32_t device;
     bool is_used; /* whether anything is kept: changed with the mutex */
     MUTEX(mutex);
-} in_flight;
+} retention;
 
 typedef struct stream {
     handle handle;
-    in_flight *in_flight; /* set once */
+    retention *retention; /* set once */
     uint64_t context;     /* address of its handle; 0: unknown */
 } stream;
 
 typedef struct graph {
     handle handle;
-    PyObject *kept; /* a list: what the tasks use */
+    PyObject *retained; /* a batch: what an execution uses that is launched now */
 } graph;
 
 typedef struct buffer {
@@ -75,7 +76,7 @@ typedef struct buffer {
     uint64_t nbytes;  /* set once */
     PyObject *parent; /* what must live as long as the memory is used */
     struct buffer *first_view;
-    struct buffer *next_view, **view_link; /* in the list of the one that this is a view of, as in that of an era */
+    struct buffer *next_view, **view_link; /* in the list of the one that this is a view of, as in that of an epoch */
 } buffer;
 
 /* Memory of a pool, which is freed in the order of a stream. */
@@ -102,20 +103,20 @@ typedef struct failure_log {
 } failure_log;
 
 /* What a stream does from one report of a failed task to the next. */
-typedef struct work {
+typedef struct error_window {
     PyObject ob_base;
-    uint64_t seen; /* how many failures of the process were looked at */
-    char must_ask; /* whether the library tells of none, or the failure of this work is known */
-} work;
+    uint64_t seen;      /* how many failures of the process were looked at */
+    char needs_polling; /* true if the library reports none, or the failure of this window is known */
+} error_window;
 
 extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
-    *kernel_type, *in_flight_type, *batch_type;
+    *kernel_type, *retention_type, *batch_type;
 
 extern PyTypeObject *plain_buffer; /* ascend_rt.Buffer */
 
 /* Functions that return whether something worked have set an exception otherwise. */
 
-extern PyObject *host; /* ascend_rt._runtime.lifecycle.HOST, the home of what no reset of a device frees */
+extern PyObject *host; /* ascend_rt._runtime.lifecycle.HOST, the owner of what no reset of a device frees */
 
 static inline bool is_none(const PyObject *object) { return object == NULL || object == Py_None; }
 
@@ -134,15 +135,20 @@ static inline bool has_pointer(handle *self) {
     return LOAD(self->is_known) || (LOAD(self->state) == OPEN && handle_find_pointer(self));
 }
 
+/* Raises what is wrong with an object that is not open. */
+PyObject *handle_refuse(PyObject *object);
+
 /* Makes an open object a closed one; whether it was open, and nobody was faster. */
 bool handle_shut(handle *self);
-/* Opens it again, because its handle, which was known, could not be destroyed. */
+/* Closes an object without a call; returns whether it had a handle, as Python's, or raises that it never had one. */
+PyObject *handle_forget(PyObject *object, PyObject *unused);
+/* Opens it again, and its views, because its handle, which was known, could not be destroyed. */
 void handle_reopen(handle *self);
 
 /* Whether an object has no handle, so that it can get one; otherwise with an exception. */
 bool handle_can_be_made(PyObject *self);
-/* Makes a new object own a handle; takes the home. */
-bool handle_own(PyObject *self, void *pointer, PyObject *home);
+/* Makes a new object own a handle; takes the owner. */
+bool handle_own(PyObject *self, void *pointer, PyObject *owner);
 
 /* A new reference to a view of a part of a buffer whose pointer is known. Closing the buffer closes the view. */
 PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
@@ -226,13 +232,18 @@ static inline bool is_newest(event *self, uint64_t number) {
 }
 
 /* Adds what a task uses that was submitted: a tuple. */
-bool in_flight_add(in_flight *self, PyObject *objects);
+bool retention_add(retention *self, PyObject *objects);
 /* Whether the task that was submitted last uses the same: its batch keeps that as long as this task needs it. The
  * second may be NULL. */
-bool in_flight_has_last(in_flight *self, const PyObject *first, const PyObject *second);
+bool retention_has_last(retention *self, const PyObject *first, const PyObject *second);
 /* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
-PyObject *in_flight_end_used(in_flight *self);
-static inline PyObject *in_flight_end(in_flight *self) { return LOAD(self->is_used) ? in_flight_end_used(self) : NULL; }
+PyObject *retention_end_used(retention *self);
+static inline PyObject *retention_end(retention *self) { return LOAD(self->is_used) ? retention_end_used(self) : NULL; }
+
+/* Methods. */
+PyObject *retention_retain(PyObject *self, PyObject *objects);
+PyObject *retention_retain_across_wait(PyObject *self, PyObject *args);
+PyObject *retention_retain_if_captured(PyObject *self, PyObject *objects);
 
 /* Calls a function with an object, unless that is NULL, and the arguments behind. */
 PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *rest, Py_ssize_t count);
@@ -240,5 +251,5 @@ PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *rest, 
 /* An attribute of a module. */
 PyObject *attribute_of(const char *module, const char *name);
 
-/* Adds the functions that install short paths. */
-bool short_paths_add(PyObject *module, const ascend_rt_shared *parts);
+/* Adds the functions that install hot methods. */
+bool hot_methods_add(PyObject *module, const ascend_rt_shared *parts);

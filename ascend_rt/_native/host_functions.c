@@ -49,13 +49,13 @@ static void report(PyObject *function) {
     if (traceback != NULL) {
         PyException_SetTraceback(value, traceback);
     }
-    PyObject *home = PyImport_ImportModule("ascend_rt.callback");
-    PyObject *result = home != NULL ? PyObject_CallMethod(home, "report", "OO", value, function) : NULL;
+    PyObject *owner = PyImport_ImportModule("ascend_rt.callback");
+    PyObject *result = owner != NULL ? PyObject_CallMethod(owner, "report", "OO", value, function) : NULL;
     if (result == NULL) {
         PyErr_WriteUnraisable(function);
     }
     Py_XDECREF(result);
-    Py_XDECREF(home);
+    Py_XDECREF(owner);
     Py_XDECREF(traceback);
     Py_XDECREF(value);
     Py_XDECREF(type);
@@ -106,17 +106,6 @@ void host_function_forget(PyObject *self) {
 
 void host_function_launched(PyObject *self) { STORE(((call *)self)->is_launched, true); }
 
-static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *unused) {
-    (void)type;
-    (void)unused;
-    unsigned long long stream = 0;
-    PyObject *function = NULL, *arguments = NULL, *keywords = NULL;
-    if (!PyArg_ParseTuple(args, "KOO!O!", &stream, &function, &PyTuple_Type, &arguments, &PyDict_Type, &keywords)) {
-        return NULL;
-    }
-    return host_function_call(stream, function, Py_NewRef(arguments), Py_NewRef(keywords));
-}
-
 static PyObject *call_address(PyObject *self, void *unused) {
     (void)unused;
     return PyLong_FromVoidPtr(self);
@@ -159,18 +148,21 @@ static PyGetSetDef call_properties[] = {
 };
 
 static PyType_Slot call_slots[] = {
-    {Py_tp_new, (void *)call_new},
     {Py_tp_dealloc, (void *)call_deallocate},
     {Py_tp_traverse, (void *)call_traverse},
     {Py_tp_clear, (void *)call_clear},
     {Py_tp_members, call_members},
     {Py_tp_getset, call_properties},
-    {Py_tp_doc, (void *)"Call(stream, function, arguments, keywords): a call of a Python function in a stream."},
+    {Py_tp_doc, (void *)"A call of a Python function in a stream."},
     {0},
 };
 
 static PyType_Spec call_specification = {
-    "ascend_rt._native.handles.Call", sizeof(call), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, call_slots,
+    "ascend_rt._native.handles.Call",
+    sizeof(call),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    call_slots,
 };
 
 static PyObject *tell_is_inside(PyObject *module, PyObject *unused) {
@@ -184,19 +176,10 @@ bool host_functions_add(PyObject *module, const ascend_rt_shared *parts) {
         {"is_inside", tell_is_inside, METH_NOARGS, "Whether the calling thread runs a host function."},
         {0},
     };
-    void (*const entry)(void *) = host_function_run;
-    void *address = NULL;
-    memcpy(&address, &entry, sizeof address);
     shared = parts;
     pending = PySet_New(NULL);
     call_type = (PyTypeObject *)PyType_FromSpec(&call_specification);
-    PyObject *number = PyLong_FromVoidPtr(address);
-    const bool is_added = pending != NULL && call_type != NULL && number != NULL &&
-                          pthread_key_create(&own_state, end_state) == 0 &&
-                          PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) == 0 &&
-                          PyModule_AddObjectRef(module, "pending", pending) == 0 &&
-                          PyModule_AddObjectRef(module, "host_function_entry", number) == 0 &&
-                          PyModule_AddFunctions(module, functions) == 0;
-    Py_XDECREF(number);
-    return is_added;
+    return pending != NULL && call_type != NULL && pthread_key_create(&own_state, end_state) == 0 &&
+           PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) == 0 &&
+           PyModule_AddObjectRef(module, "pending", pending) == 0 && PyModule_AddFunctions(module, functions) == 0;
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods and functions that Python declares, and in whose place C makes the usual calls.
+"""Methods and functions that Python declares, and whose bodies are in C.
 
-The declaration is the only one: C gets the names of the parameters from it, and shows them with the docstring. What is
-rare in a call stays with the body in Python.
+The declaration is the only one: C gets the names of the parameters from it, and shows them with the docstring. It has
+no body. For a wrong call C calls the declaration, which raises the error that Python has for the call.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _HAS_ARGUMENTS, _HAS_KEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS and CO_VARKEYWO
 
 
 def in_c(declared: _Declared) -> _Declared:
-    """Let C make the calls of a function, or of the methods and properties of a class, as far as it can."""
-    return handles.install_short_paths(declared, _definition)
+    """Put the bodies in C in the place of a function, or of the methods and properties of a class that it has."""
+    return handles.install_hot_methods(declared, _definition)
 
 
 def _definition(function: Any) -> tuple[str, tuple[str, ...], int, int, int]:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short path of launches: arguments are packed as ascend_rt.kernel does, as long as they are buffers, numbers of
+/* The hot method of launches: arguments are packed as ascend_rt.kernel does, as long as they are buffers, numbers of
  * Python and scalars of numpy that fit. */
 #include <math.h>
 
@@ -18,7 +18,7 @@ static size_t scalars_count;
 
 enum { LAUNCH_ON, PATHS };
 
-static short_path paths[PATHS];
+static hot_method paths[PATHS];
 
 /* A parameter as ascend_rt.kernel writes it into a plan. */
 typedef struct kernel_parameter {
@@ -83,7 +83,7 @@ static int32_t size_of_scalar(PyObject *argument) {
     return 0;
 }
 
-/* Returns false, without an exception, for what the method in Python packs or refuses. */
+/* Returns false, without an exception, for what Python packs or refuses. */
 static bool put_argument(block *to, const kernel_parameter *of, const PyObject *scalar, PyObject *argument) {
     if (is_buffer(argument)) {
         return put_buffer(to, of, argument);
@@ -128,63 +128,133 @@ static bool pack(const kernel *self, block *to, arguments args, Py_ssize_t count
     return is_none(self->plan) ? pack_guessed(to, args, count) : pack_known(self, to, args, count);
 }
 
-/* Returns true if a check wants to know accesses, which the method in Python declares. */
-static bool are_accesses_wanted(void) {
-    return functions[WANTS_ACCESSES].slot->present && FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() != 0;
-}
+enum { STREAM, BLOCKS, ARGUMENTS, TIMEOUT = ARGUMENTS, BATCH, READS, WRITES, PARAMETERS };
 
-/* NULL without an exception: the stream is captured, and nothing was called. */
-static PyObject *launch(kernel *self, block *packed, uint32_t blocks, stream *stream_, PyObject *used) {
-    enum { LEAST = 8 }; /* bytes of a block, also of a kernel without parameters */
-    void *const function = (void *)(uintptr_t)self->function, *const on = stream_->handle.pointer;
-    const size_t nbytes = packed->used > LEAST ? (size_t)packed->used : LEAST;
-    submission made;
-    SUBMIT(made, on, true,
-           FUNCTION(aclrtLaunchKernelWithHostArgs, LAUNCH_KERNEL)(function, blocks, on, NULL, packed->bytes, nbytes,
-                                                                  NULL, 0));
-    if (made.code != ACL_SUCCESS) {
-        return fail(made.code, functions[LAUNCH_KERNEL].name);
-    }
-    const bool is_kept = !made.is_captured && keep_used(stream_->in_flight, made.begins_capture, self->binary, used);
-    return is_kept ? Py_NewRef(Py_None) : NULL;
-}
+/* Parts of a launch; those that must live as long as the call are references. */
+typedef struct prepared {
+    uint32_t blocks;
+    PyObject *binary, *stream, *used; /* a tuple: the arguments */
+    const void *bytes;
+    size_t nbytes;
+    PyObject *packed; /* that has the bytes; NULL: they are in a block */
+    void *config;
+    PyObject *config_kept;
+} prepared;
 
 static bool find_blocks(PyObject *number, uint32_t *blocks) {
     enum { MOST = UINT16_MAX };
     int overflow = 0;
     const long found = Py_TYPE(number) == &PyLong_Type ? PyLong_AsLongAndOverflow(number, &overflow) : 0;
     *blocks = (uint32_t)found;
-    return overflow == 0 && found >= 1 && found <= MOST;
+    if (overflow == 0 && found >= 1 && found <= MOST) {
+        return true;
+    }
+    PyObject *checked = call_rare("ascend_rt.kernel", "check_blocks", "(O)", number);
+    *blocks = checked != NULL ? (uint32_t)PyLong_AsUnsignedLong(checked) : 0;
+    Py_XDECREF(checked);
+    return PyErr_Occurred() == NULL;
 }
 
-static bool is_ready(const kernel *self) {
-    PyObject *const binary = self->binary; /* NULL: not made by __init__() */
-    return self->function != 0 && binary != NULL && PyType_IsSubtype(Py_TYPE(binary), handle_type) &&
-           has_pointer((handle *)binary);
+static bool find_binary(kernel *self, PyObject **binary) {
+    *binary = get_field(self, &self->binary); /* NULL: not made by __init__() */
+    if (*binary == NULL || !PyType_IsSubtype(Py_TYPE(*binary), handle_type) || self->function == 0) {
+        PyErr_SetString(PyExc_AttributeError, "this kernel has no binary");
+        return false;
+    }
+    return is_usable(*binary);
+}
+
+/* Packs the arguments into a block, or lets Python do it. */
+static bool find_bytes(kernel *self, block *of, arguments args, Py_ssize_t count, prepared *found) {
+    enum { LEAST = 8 }; /* bytes of a block, also of a kernel without parameters */
+    if (pack(self, of, args, count)) {
+        found->bytes = of->bytes;
+        found->nbytes = of->used > LEAST ? (size_t)of->used : LEAST;
+        return true;
+    }
+    found->packed = PyObject_CallMethod((PyObject *)self, "_pack", "(O)", found->used);
+    if (found->packed == NULL || !PyByteArray_Check(found->packed)) {
+        return false;
+    }
+    found->bytes = PyByteArray_AsString(found->packed);
+    found->nbytes = (size_t)PyByteArray_Size(found->packed);
+    return true;
+}
+
+static bool find_config(PyObject *const *given, prepared *found) {
+    unsigned long long address = 0;
+    if (is_none(given[TIMEOUT]) && is_none(given[BATCH])) {
+        return true;
+    }
+    found->config_kept =
+        call_rare("ascend_rt.kernel", "launch_config", "(OO)", given[TIMEOUT] != NULL ? given[TIMEOUT] : Py_None,
+                  given[BATCH] != NULL ? given[BATCH] : Py_None);
+    PyObject *kept;
+    if (found->config_kept == NULL || !PyArg_ParseTuple(found->config_kept, "KO", &address, &kept)) {
+        return false;
+    }
+    found->config = (void *)(uintptr_t)address;
+    return true;
+}
+
+/* Declares what the kernel accesses, if that is given, or a check wants to know. */
+static bool declare_accesses(kernel *self, PyObject *const *given, const prepared *found) {
+    if (is_none(given[READS]) && is_none(given[WRITES]) && FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() == 0) {
+        return true;
+    }
+    PyObject *done = PyObject_CallMethod((PyObject *)self, "_declare", "Oy#OO", found->used, (const char *)found->bytes,
+                                         (Py_ssize_t)found->nbytes, given[READS] != NULL ? given[READS] : Py_None,
+                                         given[WRITES] != NULL ? given[WRITES] : Py_None);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+static PyObject *launch(kernel *self, const prepared *it) {
+    void *const function = (void *)(uintptr_t)self->function, *const on = ((handle *)it->stream)->pointer;
+    submission made;
+    SUBMIT(made, on, it->binary, it->used,
+           FUNCTION(aclrtLaunchKernelWithHostArgs, LAUNCH_KERNEL)(function, it->blocks, on, it->config,
+                                                                  (void *)it->bytes, it->nbytes, NULL, 0));
+    return submission_end(&made, LAUNCH_KERNEL, ((stream *)it->stream)->retention, it->binary, it->used);
+}
+
+static bool parse_launch(PyObject **given, arguments args, Py_ssize_t count, PyObject *names) {
+    for (Py_ssize_t i = 0; i < count && i < ARGUMENTS; ++i) {
+        given[i] = args[i];
+    }
+    const bool is_right = names == NULL || parse_names(&paths[LAUNCH_ON].of, given, args + count, names);
+    return is_right && given[STREAM] != NULL && given[BLOCKS] != NULL;
 }
 
 static PyObject *kernel_launch(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
-    enum { STREAM, BLOCKS, FIRST };
     kernel *const self = (kernel *)object;
-    PyObject *on = NULL, *used = NULL, *result = NULL;
-    block packed;
-    uint32_t blocks = 0;
-    if (names == NULL && count >= FIRST && find_blocks(args[BLOCKS], &blocks) && is_direct(LAUNCH_KERNEL) &&
-        is_ready(self) && pack(self, &packed, args + FIRST, count - FIRST) && !are_accesses_wanted() &&
-        (on = given_or_current(args[STREAM])) != NULL && has_pointer((handle *)on) &&
-        (used = tuple_of(args + FIRST, count - FIRST)) != NULL) {
-        result = launch(self, &packed, blocks, (stream *)on, used);
+    PyObject *given[PARAMETERS] = {NULL}, *result = NULL;
+    if (!parse_launch(given, args, count, names)) {
+        return refuse_call(&paths[LAUNCH_ON], object, args, count, names);
     }
-    Py_XDECREF(used);
-    Py_XDECREF(on);
-    return result_or_python(result, &paths[LAUNCH_ON], object, args, count, names);
+    const Py_ssize_t passed = count > ARGUMENTS ? count - ARGUMENTS : 0;
+    prepared it = {0};
+    block of;
+    if (find_blocks(given[BLOCKS], &it.blocks) && find_binary(self, &it.binary) &&
+        (it.used = tuple_of(args + ARGUMENTS, passed)) != NULL &&
+        find_bytes(self, &of, args + ARGUMENTS, passed, &it) && find_config(given, &it) &&
+        (it.stream = given_or_current(given[STREAM])) != NULL && is_usable(it.stream) &&
+        declare_accesses(self, given, &it)) {
+        result = launch(self, &it);
+    }
+    Py_XDECREF(it.stream);
+    Py_XDECREF(it.config_kept);
+    Py_XDECREF(it.packed);
+    Py_XDECREF(it.used);
+    Py_XDECREF(it.binary);
+    return result;
 }
 
-static short_path paths[PATHS] = {
+static hot_method paths[PATHS] = {
     [LAUNCH_ON] = {.name = "launch", .call = METHOD(kernel_launch)},
 };
 
-const short_paths kernel_paths = {&kernel_type, paths, PATHS, NULL};
+const hot_methods kernel_paths = {&kernel_type, paths, PATHS, NULL};
 
 static PyObject *know_scalars(PyObject *module, PyObject *sizes) {
     enum { MOST = sizeof scalars / sizeof scalars[0] };

@@ -3,21 +3,23 @@
 
 const ascend_rt_shared *shared;
 
-static PyObject *check; /* ascend_rt._runtime.driver.check */
-static PyObject *homes; /* ascend_rt._runtime.lifecycle.homes */
+static PyObject *check;        /* ascend_rt._runtime.driver.check */
+static PyObject *owners;       /* ascend_rt._runtime.lifecycle.owners */
+static PyObject *given_events; /* ascend_rt._runtime.lifecycle.events */
+static bool is_initialized;    /* whether ascend_rt._runtime.lifecycle.initialize() is done */
 
-/* The home that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */
+/* The owner that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */
 static struct place {
     const char *name;
     PyObject *known, *find;
 } places[] = {
-    [IN_CONTEXT] = {"home", NULL, NULL},
-    [ON_DEVICE] = {"home_of_device", NULL, NULL},
+    [IN_CONTEXT] = {"owner_of_new", NULL, NULL},
+    [ON_DEVICE] = {"owner_on_device", NULL, NULL},
 };
 static MUTEX(places_mutex);
 
-static const short_paths *const classes[] = {&event_paths,  &stream_paths, &in_flight_paths,   &graph_paths,
-                                             &buffer_paths, &pool_paths,   &pool_buffer_paths, &kernel_paths};
+static const hot_methods *const classes[] = {&event_paths, &stream_paths,      &graph_paths,  &buffer_paths,
+                                             &pool_paths,  &pool_buffer_paths, &kernel_paths, &pinned_paths};
 
 function functions[FUNCTIONS] = {
     [CREATE] = {"aclrtCreateEventExWithFlag", NULL},
@@ -32,6 +34,7 @@ function functions[FUNCTIONS] = {
     [EXECUTE] = {"aclmdlRIExecuteAsync", NULL},
     [COPY] = {"aclrtMemcpyAsync", NULL},
     [FILL] = {"aclrtMemsetAsync", NULL},
+    [FILL_WORDS] = {"aclrtMemsetD32Async", NULL},
     [LAUNCH] = {"aclrtLaunchHostFunc", NULL},
     [MALLOC] = {"aclrtMalloc", NULL},
     [FREE] = {"aclrtFree", NULL},
@@ -50,6 +53,36 @@ PyObject *fail(int code, const char *function) {
     PyObject *result = PyObject_CallFunction(check, "is", code, function);
     Py_XDECREF(result);
     return NULL;
+}
+
+PyObject *call_rare(const char *module, const char *name, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    PyObject *const args = Py_VaBuildValue(format, values);
+    va_end(values);
+    PyObject *const function = args != NULL ? attribute_of(module, name) : NULL;
+    PyObject *const result = function != NULL ? PyObject_CallObject(function, args) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(args);
+    return result;
+}
+
+bool initialize(void) {
+    PyObject *done =
+        LOAD(is_initialized) ? Py_NewRef(Py_None) : call_rare("ascend_rt._runtime.lifecycle", "initialize", "()");
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+static PyObject *note_initialized(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    STORE(is_initialized, true);
+    Py_RETURN_NONE;
+}
+
+PyObject *stream_of_argument(PyObject *given) {
+    return call_rare("ascend_rt.stream", "given_or_current", "(O)", given);
 }
 
 /* What several paths do. */
@@ -93,15 +126,19 @@ bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit) 
     const bool is_number = Py_TYPE(timeout) == &PyFloat_Type || Py_TYPE(timeout) == &PyLong_Type;
     const double units = is_number ? PyFloat_AsDouble(timeout) * units_per_second : 0;
     PyErr_Clear(); /* an integer that is too large, of which Python makes what it means */
-    if (!(units > 0 && units <= INT32_MAX)) {
-        return false;
+    if (units > 0 && units <= INT32_MAX) {
+        *limit = (int32_t)units;
+        *limit += *limit < units;
+        return true;
     }
-    *limit = (int32_t)units;
-    *limit += *limit < units;
-    return true;
+    const char *const convert = units_per_second == SECONDS ? "whole_seconds" : "milliseconds";
+    PyObject *number = call_rare("ascend_rt._runtime.timeouts", convert, "(O)", timeout);
+    *limit = number != NULL ? (int32_t)PyLong_AsLong(number) : 0;
+    Py_XDECREF(number);
+    return PyErr_Occurred() == NULL;
 }
 
-PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+PyObject *call_declared(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0, first = self != NULL;
     PyObject *tuple = PyTuple_New(first + count);
     PyObject *dictionary = tuple != NULL && named > 0 ? PyDict_New() : NULL;
@@ -112,47 +149,65 @@ PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py
     for (Py_ssize_t i = 0; i < named && is_complete; ++i) {
         is_complete = PyDict_SetItem(dictionary, PyTuple_GetItem(names, i), args[count + i]) == 0;
     }
-    PyObject *result = is_complete ? PyObject_Call(path->in_python, tuple, dictionary) : NULL;
+    PyObject *result = is_complete ? PyObject_Call(path->declared, tuple, dictionary) : NULL;
     Py_XDECREF(dictionary);
     Py_XDECREF(tuple);
     return result;
 }
 
-PyObject *get_in_python(const short_path *path, PyObject *self) {
-    return PyObject_CallFunctionObjArgs(path->in_python, self, NULL);
+bool find_size(PyObject *given, const char *check_function, const char *too_big, size_t *nbytes) {
+    int overflow = 0;
+    const long long plain = PyLong_CheckExact(given) ? PyLong_AsLongLongAndOverflow(given, &overflow) : 0;
+    *nbytes = (size_t)plain;
+    if (plain > 0) {
+        return true;
+    }
+    PyObject *checked = call_rare("ascend_rt.memory", check_function, "(O)", given);
+    *nbytes = checked != NULL ? PyLong_AsSize_t(checked) : 0;
+    if (checked != NULL && PyErr_Occurred() != NULL) {
+        PyErr_SetString(PyExc_OverflowError, too_big);
+    }
+    Py_XDECREF(checked);
+    return PyErr_Occurred() == NULL;
 }
 
-/* Home of objects on the device of the calling thread's context, if that is known. Raises no exception. */
-static PyObject *home_on_device(void) {
+PyObject *refuse_call(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *result = call_declared(path, self, args, count, names);
+    if (result != NULL) {
+        Py_CLEAR(result);
+        PyErr_Format(PyExc_SystemError, "the declaration of %s() allows these arguments", path->name);
+    }
+    return result;
+}
+
+/* Owner of objects on the device of the calling thread's context, if that is known. Raises no exception. */
+static PyObject *find_owner_on_device(void) {
     int32_t device = 0;
     aclError code;
-    if (!is_direct(GET_DEVICE)) {
-        return NULL;
-    }
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtGetDevice, GET_DEVICE)(&device);
     Py_END_ALLOW_THREADS;
     PyObject *number = code == ACL_SUCCESS ? PyLong_FromLong(device) : NULL;
-    PyObject *home = number != NULL ? get_item(homes, number) : NULL;
+    PyObject *owner = number != NULL ? get_item(owners, number) : NULL;
     Py_XDECREF(number);
     PyErr_Clear(); /* Python looks again */
-    return home;
+    return owner;
 }
 
-PyObject *home_of_new(enum living living) {
+PyObject *owner_of_new(enum living living) {
     LOCK(places_mutex);
-    PyObject *home = Py_XNewRef(places[living].known);
+    PyObject *owner = Py_XNewRef(places[living].known);
     UNLOCK(places_mutex);
-    if (home == NULL && living == ON_DEVICE) {
-        home = home_on_device();
+    if (owner == NULL && living == ON_DEVICE) {
+        owner = find_owner_on_device();
     }
-    return home != NULL ? home : PyObject_CallNoArgs(places[living].find);
+    return owner != NULL ? owner : PyObject_CallNoArgs(places[living].find);
 }
 
-static PyObject *note_homes(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+static PyObject *note_owners(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
     if (count != sizeof places / sizeof places[0]) {
-        PyErr_SetString(PyExc_TypeError, "note_homes() takes a home, or None, for each kind of objects");
+        PyErr_SetString(PyExc_TypeError, "note_owners() takes an owner, or None, for each kind of objects");
         return NULL;
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
@@ -165,13 +220,15 @@ static PyObject *note_homes(PyObject *module, PyObject *const *args, Py_ssize_t 
 }
 
 static bool find_places(void) {
-    bool is_found = (homes = attribute_of("ascend_rt._runtime.lifecycle", "homes")) != NULL;
+    bool is_found = (owners = attribute_of("ascend_rt._runtime.lifecycle", "owners")) != NULL &&
+                    (given_events = attribute_of("ascend_rt._runtime.lifecycle", "events")) != NULL;
     for (size_t i = 0; i < sizeof places / sizeof places[0] && is_found; ++i) {
         is_found = (places[i].find = attribute_of("ascend_rt.context", places[i].name)) != NULL;
     }
     return is_found;
 }
 
+/* Destroys what an object owns. If no call may reach the library any more, it is only closed. */
 static aclError try_to_destroy(handle *self, int place) {
     void *const pointer = self->pointer;
     aclError code;
@@ -181,19 +238,34 @@ static aclError try_to_destroy(handle *self, int place) {
     if (place == DESTROY) {
         await_answer((event *)self);
     }
+    const bool is_given = place == DESTROY && LOAD(((event *)self)->is_shared);
+    PyObject *const number = is_given ? PyLong_FromVoidPtr(pointer) : NULL;
+    PyObject *const its_owner = number != NULL ? pop_item(given_events, number) : NULL; /* before a new event has it */
     Py_BEGIN_ALLOW_THREADS;
     shared->await_left(pointer);
     code = (*(aclError(**)(void *))functions[place].slot->pointer)(pointer);
     Py_END_ALLOW_THREADS;
-    return code;
+    if (code != ACL_SUCCESS && its_owner != NULL) {
+        PyDict_SetItem(given_events, number, its_owner);
+    }
+    Py_XDECREF(its_owner);
+    Py_XDECREF(number);
+    return code != ASCEND_RT_REFUSED ? code : ACL_SUCCESS;
 }
 
 PyObject *destroy(handle *self, int place) {
+    if (!has_pointer(self) || !LOAD(self->is_owned)) {
+        PyObject *was_open = handle_forget((PyObject *)self, NULL);
+        Py_XDECREF(was_open);
+        return was_open != NULL ? Py_NewRef(Py_None) : NULL;
+    }
     const aclError code = try_to_destroy(self, place);
     if (code == ACL_SUCCESS) {
         Py_RETURN_NONE;
     }
-    handle_reopen(self);
+    if (!is_raised(code)) { /* otherwise it may be destroyed */
+        handle_reopen(self);
+    }
     return fail(code, functions[place].name);
 }
 
@@ -217,25 +289,23 @@ void warn_of_discarded(handle *self, aclError code, const char *function) {
     Py_XDECREF(traceback);
 }
 
-/* Classes whose objects are discarded without Python. */
-static const struct discarded {
-    PyTypeObject **type;
-    int place;
-} discarded[] = {{&plain_event, DESTROY}, {&plain_buffer, FREE}};
+/* The function that destroys objects of a type whatever state they are in; or FUNCTIONS. */
+static int destroying(PyObject *object) {
+    return Py_TYPE(object) == plain_buffer ? FREE : is_event(object) ? DESTROY : FUNCTIONS;
+}
 
 bool discard(handle *self) {
-    PyTypeObject *const type = Py_TYPE(self);
-    for (size_t i = 0; i < sizeof discarded / sizeof discarded[0] && LOAD(self->is_known); ++i) {
-        if (type == *discarded[i].type && !LOAD(self->is_owned)) {
-            handle_shut(self);
-            return true;
-        }
-        if (type == *discarded[i].type && is_direct(discarded[i].place) && !is_shared_event((PyObject *)self)) {
-            warn_of_discarded(self, try_to_destroy(self, discarded[i].place), functions[discarded[i].place].name);
-            return true;
-        }
+    const int place = destroying((PyObject *)self);
+    if (place == FUNCTIONS) {
+        return PyType_IsSubtype(Py_TYPE(self), pool_buffer_type) && discard_pool_buffer(self);
     }
-    return PyType_IsSubtype(type, pool_buffer_type) && discard_pool_buffer(self);
+    if (has_pointer(self) && LOAD(self->is_owned)) {
+        warn_of_discarded(self, try_to_destroy(self, place), functions[place].name);
+    } else {
+        PyObject *was_open = handle_forget((PyObject *)self, NULL);
+        Py_XDECREF(was_open);
+    }
+    return true;
 }
 
 /* Putting paths in the place of methods. */
@@ -249,7 +319,7 @@ static bool set_signature(signature *of, PyObject *definition) {
     PyObject *const names = PyTuple_GetItem(definition, NAMES);
     const Py_ssize_t count = PyTuple_Size(names);
     if (count > MOST_PARAMETERS) {
-        PyErr_SetString(PyExc_SystemError, "a short path has too many parameters");
+        PyErr_SetString(PyExc_SystemError, "a method in C has too many parameters");
         return false;
     }
     of->count = (int)count;
@@ -263,8 +333,8 @@ static bool set_signature(signature *of, PyObject *definition) {
 }
 
 /* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives for ever. */
-static char *documentation(const short_path *path, PyObject *parameters) {
-    PyObject *text = PyObject_GetAttrString(path->in_python, "__doc__");
+static char *documentation(const hot_method *path, PyObject *parameters) {
+    PyObject *text = PyObject_GetAttrString(path->declared, "__doc__");
     PyObject *whole = NULL;
     if (text != NULL) {
         const char *format = text != Py_None ? "%s%S\n--\n\n%S" : "%s%S\n--\n\n";
@@ -283,7 +353,7 @@ static char *documentation(const short_path *path, PyObject *parameters) {
 
 /* Returns what takes the place of a method, a property or a function, whose class or module is given; the definitions
  * live for ever. */
-static PyObject *in_its_place(const short_path *path, PyObject *parameters, PyObject *home) {
+static PyObject *in_its_place(const hot_method *path, PyObject *parameters, PyObject *owner) {
     char *const text = documentation(path, parameters);
     PyMethodDef *const method = PyMem_Malloc(sizeof *method);
     PyGetSetDef *const property = PyMem_Malloc(sizeof *property);
@@ -292,25 +362,25 @@ static PyObject *in_its_place(const short_path *path, PyObject *parameters, PyOb
     }
     *method = (PyMethodDef){path->name, path->call, METH_FASTCALL | METH_KEYWORDS, text};
     *property = (PyGetSetDef){path->name, path->get, NULL, text, NULL};
-    if (!PyType_Check(home)) {
-        return PyCFunction_NewEx(method, NULL, home);
+    if (!PyType_Check(owner)) {
+        return PyCFunction_NewEx(method, NULL, owner);
     }
-    PyTypeObject *const type = (PyTypeObject *)home;
+    PyTypeObject *const type = (PyTypeObject *)owner;
     return path->get != NULL ? PyDescr_NewGetSet(type, property) : PyDescr_NewMethod(type, method);
 }
 
-/* Takes the reference to the method in Python. */
-static PyObject *install(short_path *path, PyObject *in_python, PyObject *home, PyObject *define) {
-    path->in_python = in_python;
-    PyObject *definition = in_python != NULL ? PyObject_CallFunctionObjArgs(define, in_python, NULL) : NULL;
+/* Takes the reference to the declaration. */
+static PyObject *install(hot_method *path, PyObject *declared, PyObject *owner, PyObject *define) {
+    path->declared = declared;
+    PyObject *definition = declared != NULL ? PyObject_CallFunctionObjArgs(define, declared, NULL) : NULL;
     PyObject *installed = definition != NULL && set_signature(&path->of, definition)
-                              ? in_its_place(path, PyTuple_GetItem(definition, TEXT), home)
+                              ? in_its_place(path, PyTuple_GetItem(definition, TEXT), owner)
                               : NULL;
     Py_XDECREF(definition);
     return installed;
 }
 
-static bool install_in(PyObject *class, short_path *path, PyObject *define) {
+static bool install_in(PyObject *class, hot_method *path, PyObject *define) {
     PyObject *found = PyObject_GetAttrString(class, path->name);
     if (found != NULL && path->get != NULL) {
         set(&found, PyObject_GetAttrString(found, "fget"));
@@ -321,7 +391,7 @@ static bool install_in(PyObject *class, short_path *path, PyObject *define) {
     return is_installed;
 }
 
-static bool install_all(const short_paths *of, PyObject *class, PyObject *define) {
+static bool install_all(const hot_methods *of, PyObject *class, PyObject *define) {
     bool is_installed = of->connect == NULL || of->connect(class);
     for (size_t i = 0; i < of->count && is_installed; ++i) {
         is_installed = install_in(class, &of->paths[i], define);
@@ -330,8 +400,8 @@ static bool install_all(const short_paths *of, PyObject *class, PyObject *define
 }
 
 /* Those of the most derived type. */
-static const short_paths *paths_of(PyTypeObject *type) {
-    const short_paths *found = NULL;
+static const hot_methods *paths_of(PyTypeObject *type) {
+    const hot_methods *found = NULL;
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i) {
         const bool has_them = PyType_IsSubtype(type, *classes[i]->type);
         if (has_them && (found == NULL || PyType_IsSubtype(*classes[i]->type, *found->type))) {
@@ -347,7 +417,7 @@ static PyObject *install_in_class(PyObject *class, PyObject *define) {
         ((host = attribute_of("ascend_rt._runtime.lifecycle", "HOST")) == NULL || !find_places())) {
         return NULL;
     }
-    const short_paths *const of = paths_of(type);
+    const hot_methods *const of = paths_of(type);
     return of == NULL || install_all(of, class, define) ? Py_NewRef(class) : NULL;
 }
 
@@ -356,7 +426,7 @@ static PyObject *install_function(PyObject *function, PyObject *define) {
     PyObject *module = name != NULL ? PyObject_GetAttrString(function, "__module__") : NULL;
     PyObject *installed = NULL;
     for (size_t i = 0; i < copy_functions.count && module != NULL && installed == NULL; ++i) {
-        short_path *const path = &copy_functions.paths[i];
+        hot_method *const path = &copy_functions.paths[i];
         if (PyUnicode_CompareWithASCIIString(name, path->name) == 0) {
             installed = install(path, Py_NewRef(function), module, define);
         }
@@ -366,11 +436,11 @@ static PyObject *install_function(PyObject *function, PyObject *define) {
     return installed;
 }
 
-static PyObject *install_short_paths(PyObject *module, arguments args, Py_ssize_t count) {
+static PyObject *install_hot_methods(PyObject *module, arguments args, Py_ssize_t count) {
     (void)module;
     if (count != 2) {
         PyErr_SetString(PyExc_TypeError,
-                        "install_short_paths() takes a class or a function, and what reads definitions");
+                        "install_hot_methods() takes a class or a function, and what reads definitions");
         return NULL;
     }
     return PyType_Check(args[0]) ? install_in_class(args[0], args[1]) : install_function(args[0], args[1]);
@@ -392,17 +462,19 @@ static bool find_functions(void) {
     return true;
 }
 
-bool short_paths_add(PyObject *module, const ascend_rt_shared *parts) {
+bool hot_methods_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
-        {"install_short_paths", (PyCFunction)(void (*)(void))install_short_paths, METH_FASTCALL,
-         "Put the short paths in the place of the methods of a class, and return the class, or of a function."},
-        {"note_homes", (PyCFunction)(void (*)(void))note_homes, METH_FASTCALL,
+        {"install_hot_methods", (PyCFunction)(void (*)(void))install_hot_methods, METH_FASTCALL,
+         "Put the bodies in C in the place of the methods of a class, and return the class, or of a function."},
+        {"note_initialized", note_initialized, METH_NOARGS, "Note that the runtime is initialised."},
+        {"note_owners", (PyCFunction)(void (*)(void))note_owners, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},
         {"release", release_complete, METH_O,
          "Release a batch whose tasks have completed, or None, and all before it; any thread may, and again."},
         {"release_synchronized", release_synchronized, METH_O,
          "The same after a synchronization of the stream that has reported no failure."},
-        {"disruptions", disruptions_so_far, METH_NOARGS,
+        {"note_graphs", note_graphs, METH_O, "Know the mapping from the handles of graphs to their batches."},
+        {"abort_or_failure_epoch", epoch_now, METH_NOARGS,
          "Return what may make a stream complete although it has not waited: the number of failures and aborts."},
         {0},
     };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short paths of hot methods. Every method is written in Python, where it is complete, declared and documented. A short
- * path takes its place (install_short_paths). It parses the same arguments, by position and by name, and makes the call
- * through the table of ascend_rt._aclrt without the GIL. The method in Python does the rest: wrong arguments, closed
- * objects, functions that the library lacks or that were replaced, loading, fork and exit.
+/* Hot methods. A method is declared and documented in Python, and its body is here; it takes the place of
+ * the declaration (install_hot_methods). It parses the arguments that are declared, by position and by name, and makes
+ * the call through the table of ascend_rt._aclrt without the GIL. What is rare is in small functions in Python: time
+ * limits that are no plain numbers, finding the current stream, the error for a code. A function that the library
+ * lacks, or that must not be called any more, answers with a code, too.
  *
  * Each kind of object has its file; methods.c installs the paths. */
 #pragma once
@@ -29,6 +30,7 @@ enum {
     EXECUTE,
     COPY,
     FILL,
+    FILL_WORDS,
     LAUNCH,
     MALLOC,
     FREE,
@@ -53,18 +55,12 @@ extern function functions[FUNCTIONS];
 
 #define FUNCTION(name, place) (*(__typeof__(name) **)functions[place].slot->pointer)
 
-/* Whether a function may be called past Python. */
-static inline bool is_direct(int place) { return atomic_load(&shared->is_direct) && functions[place].slot->present; }
-
 /* Raises the exception for a code. */
 PyObject *fail(int code, const char *function);
 
 static inline bool is_event(PyObject *object) {
     return Py_TYPE(object) == plain_event || PyType_IsSubtype(Py_TYPE(object), event_type);
 }
-
-/* Returns true if others may have the event's handle, of which Python keeps a note. */
-static inline bool is_shared_event(PyObject *object) { return is_event(object) && LOAD(((event *)object)->is_shared); }
 
 static inline bool is_stream(PyObject *object) {
     return Py_TYPE(object) == plain_stream || PyType_IsSubtype(Py_TYPE(object), stream_type);
@@ -86,26 +82,26 @@ typedef struct signature {
     PyObject *names[MOST_PARAMETERS];
 } signature;
 
-typedef struct short_path {
+typedef struct hot_method {
     const char *name;
     PyCFunction call; /* NULL: a property */
     getter get;
-    PyObject *in_python;
+    PyObject *declared;
     signature of;
-} short_path;
+} hot_method;
 
 #define METHOD(name) (PyCFunction)(void (*)(void)) name
 
 /* Those of a class, which has the fields that they use. */
-typedef struct short_paths {
+typedef struct hot_methods {
     PyTypeObject **type;
-    short_path *paths;
+    hot_method *paths;
     size_t count;
     bool (*connect)(PyObject *class); /* finds what they need of modules that need this one; NULL: nothing */
-} short_paths;
+} hot_methods;
 
-extern const short_paths event_paths, stream_paths, in_flight_paths, graph_paths, buffer_paths, pool_paths,
-    pool_buffer_paths, kernel_paths, copy_functions;
+extern const hot_methods event_paths, stream_paths, graph_paths, buffer_paths, pool_paths, pool_buffer_paths,
+    kernel_paths, pinned_paths, copy_functions;
 
 typedef PyObject *const *arguments;
 
@@ -113,7 +109,7 @@ typedef PyObject *const *arguments;
 bool parse_names(const signature *of, PyObject **values, arguments args, PyObject *names);
 
 /* Puts each argument into the place of its parameter; those that are not given stay NULL. The references are borrowed.
- * Returns false, without an exception, for arguments that the method in Python will refuse. */
+ * Returns false, without an exception, for a wrong call. */
 static inline bool parse(const signature *of, PyObject **values, arguments args, Py_ssize_t count, PyObject *names) {
     if (count > of->positional) {
         return false;
@@ -135,83 +131,120 @@ static inline bool parse(const signature *of, PyObject **values, arguments args,
 
 enum { FOR_EVER = -1, SECONDS = 1, MILLISECONDS_PER_SECOND = 1000 };
 
-/* Finds a time limit that is a plain number, in whole units, rounded up. Returns false, without an exception, for what
- * the method in Python has to judge. */
+/* Finds a time limit in whole units, rounded up; otherwise with an exception. */
 bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit);
 
-/* The same, or FOR_EVER. */
+/* The same, or FOR_EVER if there is none. */
 static inline bool find_limit(PyObject *timeout, int units_per_second, int32_t *limit) {
     *limit = FOR_EVER;
     return is_none(timeout) || find_finite_limit(timeout, units_per_second, limit);
 }
 
-/* A new reference to the current stream; NULL, without an exception, if the method in Python has to find it. */
-PyObject *current_stream(void);
+/* Finds a size, which a function of ascend_rt.memory checks unless it is a plain integer, and positive; otherwise with
+ * an exception, which has that text if C cannot take the size. */
+bool find_size(PyObject *given, const char *check_function, const char *too_big, size_t *nbytes);
 
-/* A new reference to the stream that was given, or to the current one; NULL, without an exception, if the method in
- * Python has to find it. */
+/* A new reference to the current stream. */
+PyObject *current_stream(void);
+/* A new reference to what stands for a stream in an argument that is none; or with an exception. */
+PyObject *stream_of_argument(PyObject *given);
+
+/* A new reference to the stream that was given, or to the current one; or with an exception. */
 static inline PyObject *given_or_current(PyObject *given) {
-    return is_none(given) ? current_stream() : is_stream(given) ? Py_NewRef(given) : NULL;
+    return is_none(given) ? current_stream() : is_stream(given) ? Py_NewRef(given) : stream_of_argument(given);
 }
+
+/* Returns true if an object is open; otherwise with an exception. */
+static inline bool is_usable(void *object) { return has_pointer(object) || handle_refuse(object) != NULL; }
+
+/* Returns true if the runtime is initialised, which is done first if necessary; otherwise with an exception. */
+bool initialize(void);
+
+/* Calls a function of the package that is rarely needed; the format is that of Py_BuildValue() for a tuple. */
+PyObject *call_rare(const char *module, const char *name, const char *format, ...);
 
 /* Adds the functions by which Python makes current streams known. */
 bool current_streams_add(PyObject *module);
 
 PyObject *tuple_of(arguments args, Py_ssize_t count);
 
-/* Of a function, which has no self, too. */
-PyObject *call_python(const short_path *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
-PyObject *get_in_python(const short_path *path, PyObject *self);
+/* Raises the error of a wrong call, which is that of the declaration in Python. */
+PyObject *refuse_call(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 
-/* Returns a result, or calls the method in Python if there is none, and no exception. */
-static inline PyObject *result_or_python(PyObject *result, const short_path *path, PyObject *self, arguments args,
-                                         Py_ssize_t count, PyObject *names) {
-    return result != NULL || PyErr_Occurred() != NULL ? result : call_python(path, self, args, count, names);
-}
+/* Calls what a path is in the place of; a function has no self. */
+PyObject *call_declared(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 
 /* Adds the type Place. */
 bool places_add(PyObject *module);
 
-/* Add what the short paths need that are of these. */
+/* Add what the hot methods need that are of these. */
 bool copies_add(PyObject *module);
 bool kernels_add(PyObject *module);
 
 /* What several paths do. */
 
+/* A call that submits a task to a stream, and what keeps the objects that the task uses: the stream, or, if that is
+ * being captured, the graph, which has them before the call. */
 typedef struct submission {
     aclError code;
-    bool is_captured; /* the stream, and nothing was called: Python makes the task one of the graph */
-    bool begins_capture;
+    bool is_made;     /* otherwise with an exception */
+    PyObject *before; /* the batch of the graph that was being captured before; NULL: none was */
+    uint64_t graph;   /* that was being captured afterwards; 0: none was */
 } submission;
 
-/* Makes a call, without the GIL, that submits a task to a stream. One that uses nothing need not look for captures. */
-#define SUBMIT(result, on, looks, call)                                           \
-    do {                                                                          \
-        (result) = (submission){ACL_SUCCESS, false, false};                       \
-        Py_BEGIN_ALLOW_THREADS;                                                   \
-        (result).is_captured = (looks) && shared->captured_graph(on) != 0;        \
-        if (!(result).is_captured) {                                              \
-            (result).code = (call);                                               \
-            (result).begins_capture = (looks) && shared->captured_graph(on) != 0; \
-        }                                                                         \
-        Py_END_ALLOW_THREADS;                                                     \
+/* Makes the call without the GIL. A first object that is NULL: the task uses nothing; the second may be NULL. */
+#define SUBMIT(made, on, first, second, call)                                            \
+    do {                                                                                 \
+        (made) = (submission){.is_made = true};                                          \
+        Py_BEGIN_ALLOW_THREADS;                                                          \
+        (made).graph = (first) != NULL ? shared->captured_graph(on) : 0;                 \
+        if ((made).graph == 0) {                                                         \
+            (made).code = (call);                                                        \
+            (made).graph = (first) != NULL ? shared->captured_graph(on) : 0;             \
+        } else {                                                                         \
+            (made).is_made = false;                                                      \
+        }                                                                                \
+        Py_END_ALLOW_THREADS;                                                            \
+        if (!(made).is_made && submission_begin(&(made), (made).graph, first, second)) { \
+            Py_BEGIN_ALLOW_THREADS;                                                      \
+            (made).code = (call);                                                        \
+            (made).graph = shared->captured_graph(on);                                   \
+            Py_END_ALLOW_THREADS;                                                        \
+        }                                                                                \
     } while (0)
 
-/* Whether nothing has to be asked about failures of a work, which is a field of an object. If the library tells of no
- * failure, only a synchronization of the stream finds out: who has made one need not ask. */
+/* Returns true for the code of an exception, which a function in Python has raised in the place of the C function: the
+ * call may have been made. */
+static inline bool is_raised(aclError code) { return code >= ASCEND_RT_RAISED && code < ASCEND_RT_REFUSED; }
+
+/* Before the call, if a graph is being captured: the graph keeps what the task uses. */
+bool submission_begin(submission *made, uint64_t graph, PyObject *first, PyObject *second);
+
+/* After the call: finds whether the graph is sure to have the task. If another thread has begun or ended a capture
+ * meanwhile, that is not known: then the newest graph keeps what it uses, and the stream must, too. */
+bool submission_is_of_graph(const submission *made, PyObject *first, PyObject *second, bool *is_of_graph);
+
+/* Whether the task may have been submitted. */
+static inline bool may_be_pending(const submission *made) { return made->code == ACL_SUCCESS || is_raised(made->code); }
+
+/* Ends it: None, when what the task uses is kept, or NULL with an exception. */
+PyObject *submission_end(submission *made, int place, retention *self, PyObject *first, PyObject *second);
+
+/* Returns true if nothing has to be asked about failures of an error window, which is a field of an object. If the
+ * library reports no failure, only a synchronization of the stream finds out: who has made one need not ask. */
 static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_synchronized) {
     bool has_none = false;
     (void)owner;
     BEGIN_LOCKED(owner);
-    const work *found = (const work *)*field;
-    has_none = is_none(*field) ||
-               ((is_synchronized || !LOAD(found->must_ask)) && LOAD(found->seen) == atomic_load(shared->failed_tasks));
+    const error_window *found = (const error_window *)*field;
+    has_none = is_none(*field) || ((is_synchronized || !LOAD(found->needs_polling)) &&
+                                   LOAD(found->seen) == atomic_load(shared->failed_tasks));
     END_LOCKED();
     return has_none;
 }
 
 /* What may make a stream complete although it has not waited for what it should: failures and aborts so far. */
-static inline uint64_t disruptions(uint64_t aborts) {
+static inline uint64_t abort_or_failure_epoch(uint64_t aborts) {
     return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + atomic_load(shared->reports) + aborts : UNKNOWN;
 }
 
@@ -220,11 +253,11 @@ void warn_of_discarded(handle *self, aclError code, const char *function);
 /* Frees memory of a pool that is discarded; returns false if Python has to. */
 bool discard_pool_buffer(handle *freed);
 
-/* Home of a new object as a new reference, or NULL: its context, as for memory, or only its device. */
+/* Owner of a new object as a new reference, or NULL: its context, as for memory, or only its device. */
 enum living { IN_CONTEXT, ON_DEVICE };
-PyObject *home_of_new(enum living living);
+PyObject *owner_of_new(enum living living);
 
-/* Closes an object by a function that takes its handle; if that fails, it stays open. */
+/* Closes an object, by a function that takes its handle if it owns one; if that fails, it stays open. */
 PyObject *destroy(handle *self, int place);
 
 /* A new event, as Event() makes it. */
@@ -233,13 +266,9 @@ PyObject *new_event(void);
 /* Returns whether the event is recorded; otherwise with an exception. */
 bool record(event *self, stream *on);
 
-/* Keeps what a task uses that was submitted to a stream; the second may be NULL. If another thread has begun a capture
- * meanwhile, nobody knows whether the task is in it, and the graph keeps it too. */
-bool keep_used(in_flight *self, bool begins_capture, PyObject *first, PyObject *second);
-
 /* Keeps the batch that was open before the record of an event for which a stream waits: it may be complete with the
- * stream's work. The number of disruptions before the wait is given. */
-bool keep_waited_for(in_flight *self, PyObject *waited_for, PyObject *before, uint64_t disruptions);
+ * stream's work. The epoch before the wait is given. */
+bool retain_across_wait(retention *self, PyObject *waited_for, PyObject *before, uint64_t epoch);
 
 /* Releases a batch whose tasks have completed, and all before it; any thread may, and again. Or nothing: None, NULL.
  *
@@ -250,4 +279,5 @@ bool release(PyObject *ended, bool is_synchronized);
 /* Functions of the module. */
 PyObject *release_complete(PyObject *module, PyObject *ended);
 PyObject *release_synchronized(PyObject *module, PyObject *ended);
-PyObject *disruptions_so_far(PyObject *module, PyObject *unused);
+PyObject *epoch_now(PyObject *module, PyObject *unused);
+PyObject *note_graphs(PyObject *module, PyObject *batches);

@@ -5,9 +5,6 @@
  * signal handler too. A thread cannot give up its last context: one that had none keeps the other. */
 #include "methods.h"
 
-/* Contexts are numbers here; 0 is none. */
-static const char *const FIND = "origin", *const RETURN = "return_to"; /* of ascend_rt.context */
-
 static PyObject *origins_key;
 
 /* An exception that is put aside while something must be done. */
@@ -41,23 +38,11 @@ static void bring_back(raised before) {
     PyErr_Restore(now.type, now.value, now.traceback);
 }
 
-static bool call_in_python(const char *name, PyObject *argument, PyObject **result) {
-    PyObject *function = attribute_of("ascend_rt.context", name);
-    *result = function != NULL ? PyObject_CallFunctionObjArgs(function, argument, NULL) : NULL;
-    Py_XDECREF(function);
-    return *result != NULL;
-}
-
 /* Finds the context of the calling thread, or NULL if it has none; returns whether that worked. */
 static bool find_origin(void **context) {
     *context = NULL;
-    if (!is_direct(GET_CONTEXT)) {
-        PyObject *number;
-        if (call_in_python(FIND, NULL, &number)) {
-            *context = PyLong_AsVoidPtr(number);
-            Py_DECREF(number);
-        }
-        return PyErr_Occurred() == NULL;
+    if (!initialize()) {
+        return false;
     }
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
@@ -75,15 +60,6 @@ static bool find_origin(void **context) {
 }
 
 static void set_context(void *context) {
-    if (!is_direct(SET_CONTEXT)) {
-        PyObject *number = PyLong_FromVoidPtr(context), *done = NULL;
-        if (number != NULL) {
-            call_in_python(RETURN, number, &done);
-        }
-        Py_XDECREF(done);
-        Py_XDECREF(number);
-        return;
-    }
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtSetCurrentContext, SET_CONTEXT)(context);

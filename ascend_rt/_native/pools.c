@@ -1,78 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short paths of memory pools and of their memory. */
+/* The hot methods of memory pools and of their memory. */
 #include "methods.h"
 
 static PyTypeObject *plain_pool_buffer; /* ascend_rt.memory_pool.PoolBuffer */
 static PyObject *context_name;          /* "_context" */
 
 enum { ALLOCATE, POOL_PATHS };
-enum { CLOSE, BUFFER_PATHS };
+enum { INIT, CLOSE, BUFFER_PATHS };
 
-static short_path of_pool[POOL_PATHS], of_buffer[BUFFER_PATHS];
+static hot_method of_pool[POOL_PATHS], of_buffer[BUFFER_PATHS];
 
-/* A new object for memory that is freed in the order of a stream, still without a handle. NULL without an exception:
- * the context of the stream is not known. */
-static pool_buffer *new_buffer(PyObject *pool, PyObject *stream_, size_t nbytes) {
+/* Notes the stream in whose order memory is freed, and its context. Python does it for a stream whose object may be
+ * closed while the stream goes on, or whose context is not known. */
+static bool use_stream(pool_buffer *self, PyObject *stream_) {
     PyObject *context = PyObject_GetAttr(stream_, context_name);
-    pool_buffer *self = NULL;
-    if (context != NULL && context != Py_None) {
-        self = (pool_buffer *)PyType_GenericAlloc(plain_pool_buffer, 0);
-    }
-    if (self != NULL) {
-        self->buffer.nbytes = nbytes;
-        self->buffer.parent = Py_NewRef(pool);
-        self->stream = Py_NewRef(stream_);
-        self->context = Py_NewRef(context);
+    if (context != NULL && context != Py_None && LOAD(((handle *)stream_)->is_owned)) {
+        set_field(self, &self->stream, Py_NewRef(stream_));
+        set_field(self, &self->context, context);
+        return true;
     }
     Py_XDECREF(context);
-    return self;
+    PyObject *done = PyErr_Occurred() == NULL ? PyObject_CallMethod((PyObject *)self, "_use", "O", stream_) : NULL;
+    Py_XDECREF(done);
+    return done != NULL;
 }
 
-/* NULL without an exception: Python has to do it. */
-static PyObject *allocate(PyObject *pool, PyObject *stream_, size_t nbytes) {
-    pool_buffer *const self = new_buffer(pool, stream_, nbytes);
-    if (self == NULL) {
-        return NULL;
+/* Closes objects that were discarded before and whose work is done. */
+static bool close_deferred(void) {
+    PyObject *done =
+        has_deferred() ? call_rare("ascend_rt._runtime.lifecycle", "close_deferred", "()") : Py_NewRef(Py_None);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+/* Makes memory of a new object, or of a closed one. */
+static bool make(pool_buffer *self, PyObject *pool, PyObject *stream_, PyObject *size) {
+    size_t nbytes;
+    if (!close_deferred() || !find_size(size, "check_positive", "int too big to convert", &nbytes) ||
+        !use_stream(self, stream_) || !is_usable(pool) || !is_usable(stream_)) {
+        return false;
     }
+    self->buffer.nbytes = nbytes;
+    set_field(self, &self->buffer.parent, Py_NewRef(pool));
     void *const from = ((handle *)pool)->pointer, *const on = ((handle *)stream_)->pointer;
     void *pointer = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtMemPoolMallocAsync, POOL_MALLOC)(&pointer, nbytes, from, on);
     Py_END_ALLOW_THREADS;
-    PyObject *object = (PyObject *)self;
     if (code != ACL_SUCCESS) {
         fail(code, functions[POOL_MALLOC].name);
-        Py_CLEAR(object);
-    } else if (!handle_own(object, pointer, get_field(pool, &((handle *)pool)->home))) {
-        Py_CLEAR(object);
+        return false;
     }
-    return object;
-}
-
-static bool find_size(PyObject *object, size_t *nbytes) {
-    int overflow = 0;
-    const long long found = PyLong_CheckExact(object) ? PyLong_AsLongLongAndOverflow(object, &overflow) : 0;
-    *nbytes = (size_t)found;
-    return overflow == 0 && found > 0;
+    return handle_own((PyObject *)self, pointer, get_field(pool, &((handle *)pool)->owner));
 }
 
 static PyObject *pool_allocate(PyObject *pool, arguments args, Py_ssize_t count, PyObject *names) {
     enum { NBYTES, STREAM, PARAMETERS };
-    PyObject *given[PARAMETERS] = {NULL}, *on = NULL, *result = NULL;
-    size_t nbytes = 0;
-    if (parse(&of_pool[ALLOCATE].of, given, args, count, names) && plain_pool_buffer != NULL &&
-        find_size(given[NBYTES], &nbytes) && is_direct(POOL_MALLOC) && !has_deferred() && has_pointer((handle *)pool) &&
-        (on = given_or_current(given[STREAM])) != NULL && has_pointer((handle *)on) && LOAD(((handle *)on)->is_owned)) {
-        result = allocate(pool, on, nbytes);
+    PyObject *given[PARAMETERS] = {NULL};
+    if (!parse(&of_pool[ALLOCATE].of, given, args, count, names)) {
+        return refuse_call(&of_pool[ALLOCATE], pool, args, count, names);
+    }
+    PyObject *const on = given_or_current(given[STREAM]);
+    PyObject *memory = on != NULL ? PyType_GenericAlloc(plain_pool_buffer, 0) : NULL;
+    if (memory != NULL && !make((pool_buffer *)memory, pool, on, given[NBYTES])) {
+        Py_CLEAR(memory);
     }
     Py_XDECREF(on);
-    return result_or_python(result, &of_pool[ALLOCATE], pool, args, count, names);
+    return memory;
+}
+
+static PyObject *pool_buffer_init(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { NBYTES, POOL, STREAM, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL};
+    if (!parse(&of_buffer[INIT].of, given, args, count, names)) {
+        return refuse_call(&of_buffer[INIT], self, args, count, names);
+    }
+    if (!PyType_IsSubtype(Py_TYPE(given[POOL]), pool_type) || !is_stream(given[STREAM])) {
+        PyErr_SetString(PyExc_TypeError, "memory is allocated from a MemoryPool, in the order of a Stream");
+        return NULL;
+    }
+    const bool is_made =
+        handle_can_be_made(self) && make((pool_buffer *)self, given[POOL], given[STREAM], given[NBYTES]);
+    return is_made ? Py_NewRef(Py_None) : NULL;
 }
 
 static bool can_free(pool_buffer *self, PyObject *pool, PyObject *stream_) {
-    const handle *const freed = &self->buffer.handle;
-    return is_direct(POOL_FREE) && LOAD(freed->is_known) && LOAD(freed->is_owned) && pool != NULL && stream_ != NULL &&
+    return has_pointer(&self->buffer.handle) && LOAD(self->buffer.handle.is_owned) && pool != NULL && stream_ != NULL &&
            has_pointer((handle *)pool) && is_stream(stream_) && has_pointer((handle *)stream_);
 }
 
@@ -85,21 +99,23 @@ static aclError free_in_order(handle *freed, stream *stream_) {
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtMemPoolFreeAsync, POOL_FREE)(pointer, on);
     Py_END_ALLOW_THREADS;
-    return code;
+    return code != ASCEND_RT_REFUSED ? code : ACL_SUCCESS; /* the pool ends with the process */
 }
 
-/* Returns true if Python has another way to free it: in the stream's context, or without the stream. */
+/* Returns true if there is another way to free it, in Python: in the stream's context, or without the stream. */
 static bool has_other_way(aclError code) {
     return code == ACL_ERROR_RT_STREAM_CONTEXT || code == ACL_ERROR_RT_INVALID_HANDLE;
 }
 
-/* NULL without an exception: nothing was freed, and Python has to do it. */
+/* NULL without an exception: nothing was freed. */
 static PyObject *close_in_order(handle *freed, stream *stream_) {
     const aclError code = free_in_order(freed, stream_);
     if (code == ACL_SUCCESS) {
         Py_RETURN_NONE;
     }
-    handle_reopen(freed);
+    if (!is_raised(code)) { /* otherwise it may be free */
+        handle_reopen(freed);
+    }
     return has_other_way(code) ? NULL : fail(code, functions[POOL_FREE].name);
 }
 
@@ -119,23 +135,37 @@ bool discard_pool_buffer(handle *freed) {
     return is_done;
 }
 
-static PyObject *pool_buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+static PyObject *close_now(PyObject *object) {
     pool_buffer *const self = (pool_buffer *)object;
     PyObject *pool = get_field(self, &self->buffer.parent), *stream_ = get_field(self, &self->stream);
-    PyObject *result = NULL;
-    if (count == 0 && names == NULL && Py_TYPE(object) == plain_pool_buffer && can_free(self, pool, stream_)) {
-        result = close_in_order(&self->buffer.handle, (stream *)stream_);
-    }
+    PyObject *result = can_free(self, pool, stream_) ? close_in_order(&self->buffer.handle, (stream *)stream_) : NULL;
     Py_XDECREF(stream_);
     Py_XDECREF(pool);
-    return result_or_python(result, &of_buffer[CLOSE], object, args, count, names);
+    return result != NULL || PyErr_Occurred() != NULL ? result : PyObject_CallMethod(object, "_close", NULL);
 }
 
-static short_path of_pool[POOL_PATHS] = {
+static PyObject *pool_buffer_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *given = NULL;
+    if (!parse(&of_buffer[CLOSE].of, &given, args, count, names)) {
+        return refuse_call(&of_buffer[CLOSE], object, args, count, names);
+    }
+    if (!is_none(given) && has_pointer((handle *)object)) {
+        PyObject *const on = given_or_current(given);
+        const bool is_used = on != NULL && use_stream((pool_buffer *)object, on);
+        Py_XDECREF(on);
+        if (!is_used) {
+            return NULL;
+        }
+    }
+    return close_now(object);
+}
+
+static hot_method of_pool[POOL_PATHS] = {
     [ALLOCATE] = {.name = "allocate", .call = METHOD(pool_allocate)},
 };
 
-static short_path of_buffer[BUFFER_PATHS] = {
+static hot_method of_buffer[BUFFER_PATHS] = {
+    [INIT] = {.name = "__init__", .call = METHOD(pool_buffer_init)},
     [CLOSE] = {.name = "close", .call = METHOD(pool_buffer_close)},
 };
 
@@ -144,5 +174,5 @@ static bool connect(PyObject *class) {
     return (context_name = PyUnicode_InternFromString("_context")) != NULL;
 }
 
-const short_paths pool_paths = {&pool_type, of_pool, POOL_PATHS, NULL};
-const short_paths pool_buffer_paths = {&pool_buffer_type, of_buffer, BUFFER_PATHS, connect};
+const hot_methods pool_paths = {&pool_type, of_pool, POOL_PATHS, NULL};
+const hot_methods pool_buffer_paths = {&pool_buffer_type, of_buffer, BUFFER_PATHS, connect};

@@ -9,7 +9,7 @@
 static const ascend_rt_shared *shared; /* the table and the gate of ascend_rt._aclrt */
 static PyObject *provide;              /* ascend_rt._runtime.driver.provide */
 static PyObject *lifecycle, *events;   /* the dictionary of ascend_rt._runtime.lifecycle, and its events */
-static PyObject *only_home;            /* "only_home" */
+static PyObject *only_owner;           /* "only_owner" */
 
 bool pyacl_provide(const char *name) {
     PyObject *result = PyObject_CallFunction(provide, "s", name);
@@ -124,11 +124,11 @@ PyObject *pyacl_raise_from_callback(const char *name, PyObject *value) {
 }
 
 PyObject *pyacl_call_python(const char *module, const char *name, PyObject *args) {
-    PyObject *home = args != NULL ? PyImport_ImportModule(module) : NULL;
-    PyObject *function = home != NULL ? PyObject_GetAttrString(home, name) : NULL;
+    PyObject *owner = args != NULL ? PyImport_ImportModule(module) : NULL;
+    PyObject *function = owner != NULL ? PyObject_GetAttrString(owner, name) : NULL;
     PyObject *result = function != NULL ? PyObject_CallObject(function, args) : NULL;
     Py_XDECREF(function);
-    Py_XDECREF(home);
+    Py_XDECREF(owner);
     Py_XDECREF(args);
     return result;
 }
@@ -312,39 +312,39 @@ bool pyacl_has_ended(uint64_t event) {
         return false;
     }
     PyObject *number = PyLong_FromUnsignedLongLong(event);
-    PyObject *home = number != NULL ? get_item(events, number) : NULL;
-    const bool has_ended = home != NULL && LOAD(era_of(home)->is_over);
-    Py_XDECREF(home);
+    PyObject *owner = number != NULL ? get_item(events, number) : NULL;
+    const bool has_ended = owner != NULL && LOAD(epoch_of(owner)->is_over);
+    Py_XDECREF(owner);
     Py_XDECREF(number);
     return has_ended;
 }
 
 /* Where a new event lives: on the only device, or on that of the thread's context. */
-static PyObject *find_home(void) {
-    PyObject *home = get_item(lifecycle, only_home);
-    if (home == Py_None) {
-        Py_DECREF(home);
-        home = pyacl_call_python("ascend_rt.context", "home_of_device", PyTuple_New(0));
+static PyObject *find_owner(void) {
+    PyObject *owner = get_item(lifecycle, only_owner);
+    if (owner == Py_None) {
+        Py_DECREF(owner);
+        owner = pyacl_call_python("ascend_rt.context", "owner_on_device", PyTuple_New(0));
     }
-    return home;
+    return owner;
 }
 
 void pyacl_note_event(aclError code, const void *event) {
     PyObject *number = code == ACL_SUCCESS ? PyLong_FromVoidPtr((void *)event) : NULL;
-    PyObject *home = number != NULL ? find_home() : NULL;
-    if (home != NULL) {
-        PyDict_SetItem(events, number, home);
+    PyObject *owner = number != NULL ? find_owner() : NULL;
+    if (owner != NULL) {
+        PyDict_SetItem(events, number, owner);
     }
     PyErr_Clear(); /* without a note, which needs memory and a device, the event is used as before */
-    Py_XDECREF(home);
+    Py_XDECREF(owner);
     Py_XDECREF(number);
 }
 
 PyObject *pyacl_forget_event(uint64_t event) {
     PyObject *number = PyLong_FromUnsignedLongLong(event);
-    PyObject *home = number != NULL ? pop_item(events, number) : NULL;
+    PyObject *owner = number != NULL ? pop_item(events, number) : NULL;
     Py_XDECREF(number);
-    return home;
+    return owner;
 }
 
 void pyacl_restore_event(aclError code, uint64_t event, PyObject *note) {
@@ -402,12 +402,12 @@ static bool connect(void) {
     callbacks = PyDict_New();
     Py_XDECREF(address);
     Py_XDECREF(driver);
-    PyObject *home = PyImport_ImportModule("ascend_rt._runtime.lifecycle");
-    lifecycle = home != NULL ? PyObject_GetAttrString(home, "__dict__") : NULL;
-    events = home != NULL ? PyObject_GetAttrString(home, "events") : NULL;
-    only_home = PyUnicode_InternFromString("only_home");
-    Py_XDECREF(home);
-    return lifecycle != NULL && events != NULL && only_home != NULL && provide != NULL && callbacks != NULL &&
+    PyObject *owner = PyImport_ImportModule("ascend_rt._runtime.lifecycle");
+    lifecycle = owner != NULL ? PyObject_GetAttrString(owner, "__dict__") : NULL;
+    events = owner != NULL ? PyObject_GetAttrString(owner, "events") : NULL;
+    only_owner = PyUnicode_InternFromString("only_owner");
+    Py_XDECREF(owner);
+    return lifecycle != NULL && events != NULL && only_owner != NULL && provide != NULL && callbacks != NULL &&
            resolve(functions) && resolve(pyacl_functions);
 }
 

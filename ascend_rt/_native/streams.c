@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short paths of streams. */
+/* The hot methods of streams. */
 #include "host_functions.h"
 #include "methods.h"
 
@@ -7,14 +7,37 @@ PyTypeObject *plain_stream;
 
 enum { RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
 
-static short_path paths[PATHS];
+static hot_method paths[PATHS];
 
-/* The method in Python calls the event's own, which a derived class may have replaced. */
+static PyObject *refuse_type(const char *text, PyObject *object) {
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
+    if (name != NULL) {
+        PyErr_Format(PyExc_TypeError, text, name);
+    }
+    Py_XDECREF(name);
+    return NULL;
+}
+
+/* Records an event by its own method, which a derived class may have replaced. */
+static bool record_by_method(PyObject *recorded, PyObject *on) {
+    PyObject *result = PyObject_CallMethod(recorded, "record", "O", on);
+    Py_XDECREF(result);
+    return result != NULL;
+}
+
 static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *given = NULL;
-    if (!parse(&paths[RECORD_EVENT].of, &given, args, count, names) || !has_pointer((handle *)self) ||
-        !is_direct(RECORD) || !(is_none(given) || (Py_TYPE(given) == plain_event && has_pointer((handle *)given)))) {
-        return call_python(&paths[RECORD_EVENT], self, args, count, names);
+    if (!parse(&paths[RECORD_EVENT].of, &given, args, count, names)) {
+        return refuse_call(&paths[RECORD_EVENT], self, args, count, names);
+    }
+    if (!is_none(given) && !is_event(given)) {
+        return refuse_type("a stream records an Event, not %U", given);
+    }
+    if (!is_none(given) && Py_TYPE(given) != plain_event) {
+        return record_by_method(given, self) ? Py_NewRef(given) : NULL;
+    }
+    if ((!is_none(given) && !is_usable(given)) || !is_usable(self)) {
+        return NULL;
     }
     PyObject *recorded = is_none(given) ? new_event() : Py_NewRef(given);
     if (recorded != NULL && !record((event *)recorded, (stream *)self)) {
@@ -26,7 +49,7 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
 static PyObject *wait_for_event(stream *self, event *other, const int32_t *seconds) {
     void *const stream = self->handle.pointer, *const event = other->handle.pointer;
     const recorded newest = newest_record(other);
-    const uint64_t before_it = disruptions(aborts_known());
+    const uint64_t before_it = abort_or_failure_epoch(aborts_known());
     bool is_captured = false;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
@@ -38,7 +61,7 @@ static PyObject *wait_for_event(stream *self, event *other, const int32_t *secon
     if (!is_done) {
         fail(code, functions[seconds == NULL ? WAIT : WAIT_WITHIN].name);
     } else if (newest.before != NULL && !is_captured && is_newest(other, newest.number)) {
-        is_done = keep_waited_for(self->in_flight, (PyObject *)other, newest.before, before_it);
+        is_done = retain_across_wait(self->retention, (PyObject *)other, newest.before, before_it);
     }
     Py_XDECREF(newest.before);
     return is_done ? Py_NewRef(Py_None) : NULL;
@@ -81,7 +104,7 @@ static PyObject *wait_by_handle(stream *self, stream *other) {
 }
 
 static PyObject *wait_for_stream(stream *self, stream *other) {
-    PyObject *const before = in_flight_end(other->in_flight);
+    PyObject *const before = retention_end(other->retention);
     const bool keeps_anything = before != NULL;
     Py_XDECREF(before);
     if (PyErr_Occurred() != NULL) {
@@ -90,30 +113,25 @@ static PyObject *wait_for_stream(stream *self, stream *other) {
     return keeps_anything ? wait_by_event(self, other) : wait_by_handle(self, other);
 }
 
-static bool can_wait_for_stream(PyObject *self, PyObject *other) {
-    return Py_TYPE(other) == plain_stream && is_direct(CREATE) && is_direct(RECORD) && is_direct(WAIT) &&
-           is_direct(DESTROY) && has_pointer((handle *)self) && has_pointer((handle *)other) && !is_open_told();
-}
-
-static bool can_wait_for_event(PyObject *self, PyObject *other, int place) {
-    return is_event(other) && is_direct(place) && has_pointer((handle *)self) && has_pointer((handle *)other);
-}
-
 static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     enum { OTHER, TIMEOUT, PARAMETERS };
     PyObject *given[PARAMETERS] = {NULL};
-    int32_t limit = FOR_EVER;
-    if (!parse(&paths[WAIT_FOR].of, given, args, count, names) || !find_limit(given[TIMEOUT], SECONDS, &limit)) {
-        return call_python(&paths[WAIT_FOR], self, args, count, names);
+    int32_t limit;
+    if (!parse(&paths[WAIT_FOR].of, given, args, count, names)) {
+        return refuse_call(&paths[WAIT_FOR], self, args, count, names);
     }
-    const bool is_limited = limit != FOR_EVER;
-    if (can_wait_for_event(self, given[OTHER], is_limited ? WAIT_WITHIN : WAIT)) {
-        return wait_for_event((stream *)self, (event *)given[OTHER], is_limited ? &limit : NULL);
+    PyObject *const other = given[OTHER];
+    if (is_event(other)) { /* a limit may run code of the program, which may close objects */
+        const bool is_right = find_limit(given[TIMEOUT], SECONDS, &limit) && is_usable(self) && is_usable(other);
+        return is_right ? wait_for_event((stream *)self, (event *)other, limit != FOR_EVER ? &limit : NULL) : NULL;
     }
-    if (!is_limited && can_wait_for_stream(self, given[OTHER])) {
-        return wait_for_stream((stream *)self, (stream *)given[OTHER]);
+    if (!is_usable(self)) {
+        return NULL;
     }
-    return call_python(&paths[WAIT_FOR], self, args, count, names);
+    if (Py_TYPE(other) == plain_stream && is_none(given[TIMEOUT]) && !is_open_told()) {
+        return is_usable(other) ? wait_for_stream((stream *)self, (stream *)other) : NULL;
+    }
+    return PyObject_CallMethod(self, "_wait_for", "OO", other, given[TIMEOUT] != NULL ? given[TIMEOUT] : Py_None);
 }
 
 /* Releases what is done; takes the batch and the result, either of which may be NULL. */
@@ -127,12 +145,12 @@ static PyObject *and_release(PyObject *ended, bool is_synchronized, PyObject *re
 
 static PyObject *stream_is_done(PyObject *self, void *unused) {
     (void)unused;
-    if (!is_direct(QUERY_STREAM) || !has_pointer((handle *)self)) {
-        return get_in_python(&paths[IS_DONE], self);
+    if (!is_usable(self)) {
+        return NULL;
     }
-    in_flight *const found = ((stream *)self)->in_flight;
+    retention *const found = ((stream *)self)->retention;
     void *const pointer = ((handle *)self)->pointer;
-    PyObject *const ended = in_flight_end(found);
+    PyObject *const ended = retention_end(found);
     aclrtStreamStatus status;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
@@ -143,7 +161,7 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
         return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
     }
     PyObject *const result = and_release(ended, false, Py_NewRef(Py_True));
-    if (result == NULL || has_no_failure(found, &found->work, false)) {
+    if (result == NULL || has_no_failure(found, &found->window, false)) {
         return result;
     }
     PyObject *const told = PyObject_CallMethod(self, "check", NULL);
@@ -155,58 +173,92 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
 static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
     PyObject *timeout = NULL;
     int32_t limit;
-    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names) ||
-        !find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_direct(SYNCHRONIZE_STREAM) ||
-        !has_pointer((handle *)self)) {
-        return call_python(&paths[SYNCHRONIZE], self, args, count, names);
+    if (!parse(&paths[SYNCHRONIZE].of, &timeout, args, count, names)) {
+        return refuse_call(&paths[SYNCHRONIZE], self, args, count, names);
     }
-    in_flight *const found = ((stream *)self)->in_flight;
+    if (!find_limit(timeout, MILLISECONDS_PER_SECOND, &limit) || !is_usable(self)) {
+        return NULL;
+    }
+    retention *const found = ((stream *)self)->retention;
     void *const pointer = ((handle *)self)->pointer;
-    PyObject *const ended = in_flight_end(found);
+    PyObject *const ended = retention_end(found);
     ascend_rt_report *const report = &((failure_log *)found->failures)->report;
     int code;
     Py_BEGIN_ALLOW_THREADS;
     code = shared->synchronize_stream(pointer, limit, report);
     Py_END_ALLOW_THREADS;
-    if (code == ACL_SUCCESS && LOAD(report->code) == ACL_SUCCESS && has_no_failure(found, &found->work, true)) {
+    if (code == ACL_SUCCESS && LOAD(report->code) == ACL_SUCCESS && has_no_failure(found, &found->window, true)) {
         return and_release(ended, true, Py_NewRef(Py_None));
     }
     return and_release(ended, true, PyObject_CallMethod(self, "_end_wait", "ii", code, limit));
 }
 
+/* The arguments of a call by name, or NULL: also with an exception. */
+static PyObject *keywords_of(arguments values, PyObject *names) {
+    PyObject *keywords = names != NULL ? PyDict_New() : NULL;
+    for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_Size(names); ++i) {
+        if (PyDict_SetItem(keywords, PyTuple_GetItem(names, i), values[i]) != 0) {
+            Py_CLEAR(keywords);
+        }
+    }
+    return keywords;
+}
+
+static PyObject *new_call(void *on, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *passed = tuple_of(args + 1, count - 1), *keywords = keywords_of(args + count, names);
+    if (PyErr_Occurred() != NULL) {
+        Py_XDECREF(keywords);
+        Py_XDECREF(passed);
+        return NULL;
+    }
+    PyObject *call = host_function_call((uintptr_t)on, args[0], passed, keywords);
+    if (call != NULL && !host_function_keep(call)) {
+        Py_CLEAR(call);
+    }
+    return call;
+}
+
+/* Ends a launch. A call that was not launched, or that a graph has, needs to be kept no longer. */
+static PyObject *launched(submission *made, PyObject *call) {
+    bool is_done = made->is_made && may_be_pending(made), is_of_graph = !is_done;
+    if (is_done) {
+        is_done = submission_is_of_graph(made, call, NULL, &is_of_graph);
+    }
+    if (is_of_graph) {
+        host_function_forget(call);
+    } else {
+        host_function_launched(call);
+    }
+    Py_XDECREF(made->before);
+    if (made->code != ACL_SUCCESS && PyErr_Occurred() == NULL) {
+        fail(made->code, functions[LAUNCH].name);
+    }
+    return is_done && made->code == ACL_SUCCESS ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
-    if (count < 1 || names != NULL || !PyCallable_Check(args[0]) || !is_direct(LAUNCH) ||
-        !has_pointer((handle *)self)) {
-        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    if (count < 1) {
+        return refuse_call(&paths[LAUNCH_FUNCTION], self, args, count, names);
+    }
+    if (!is_usable(self)) {
+        return NULL;
+    }
+    if (!PyCallable_Check(args[0])) {
+        return refuse_type("a stream calls a function, not %U", args[0]);
     }
     void *const on = ((handle *)self)->pointer;
-    PyObject *passed = tuple_of(args + 1, count - 1);
-    PyObject *call = passed != NULL ? host_function_call((uintptr_t)on, args[0], passed, NULL) : NULL;
-    if (call == NULL || !host_function_keep(call)) {
-        Py_XDECREF(call);
+    PyObject *call = new_call(on, args, count, names);
+    if (call == NULL) {
         return NULL;
     }
     submission made;
-    SUBMIT(made, on, true, FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call));
-    if (made.is_captured) {
-        host_function_forget(call);
-        Py_DECREF(call);
-        return call_python(&paths[LAUNCH_FUNCTION], self, args, count, names);
-    }
-    PyObject *result = made.code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(made.code, "aclrtLaunchHostFunc");
-    if (made.code != ACL_SUCCESS) {
-        host_function_forget(call);
-    } else {
-        if (made.begins_capture) { /* by another thread: the graph, if it has the call, keeps it too */
-            set(&result, PyObject_CallMethod(((PyObject *)((stream *)self)->in_flight), "keep", "O", call));
-        }
-        host_function_launched(call);
-    }
+    SUBMIT(made, on, call, NULL, FUNCTION(aclrtLaunchHostFunc, LAUNCH)(on, host_function_run, call));
+    PyObject *const result = launched(&made, call);
     Py_DECREF(call);
     return result;
 }
 
-static short_path paths[PATHS] = {
+static hot_method paths[PATHS] = {
     [RECORD_EVENT] = {.name = "record", .call = METHOD(stream_record)},
     [WAIT_FOR] = {.name = "wait", .call = METHOD(stream_wait)},
     [IS_DONE] = {.name = "is_done", .get = stream_is_done},
@@ -219,4 +271,4 @@ static bool connect(PyObject *class) {
     return true;
 }
 
-const short_paths stream_paths = {&stream_type, paths, PATHS, connect};
+const hot_methods stream_paths = {&stream_type, paths, PATHS, connect};

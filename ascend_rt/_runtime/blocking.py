@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt._runtime import threads
-from ascend_rt._runtime.driver import ffi, is_expected, is_replaced, lib, recent_message
+from ascend_rt._runtime.driver import ffi, is_expected, lib, raise_kept, recent_message
 from ascend_rt._runtime.timeouts import FOR_EVER
 
 if TYPE_CHECKING:
@@ -69,8 +69,6 @@ class _Wait:
         tell()
 
     def _call(self) -> int:
-        if is_replaced(self.function):
-            return int(getattr(lib, self.function)(*self._object, *(() if self._limit == FOR_EVER else (self._limit,))))
         function = getattr(lib, _WAITS[self.function.removesuffix("WithTimeout")])
         into = () if self._log is None else (self._log.into,)
         return int(function(self._context[0], *self._object, self._limit, self._is_left, *into))
@@ -89,6 +87,7 @@ class _Wait:
         error, self._error = self._error, None  # or its traceback would be a cycle
         if error is not None:
             raise error
+        raise_kept(self._code)
         return self._code, self._message
 
     def leave(self) -> None:

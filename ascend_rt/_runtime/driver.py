@@ -4,7 +4,8 @@
 ``lib`` has every declared C function. The first access to one loads the library; from then on the functions are plain
 attributes, exactly as cffi made them, so that the seam costs nothing per call. Where a call would be wrong, a function
 that says so takes the place: of one that the library lacks, :class:`NotSupported`; of all of them in a forked child,
-:class:`ForkedProcess`, and when the interpreter is about to end, :class:`RuntimeClosed`.
+:class:`ForkedProcess`, and when the interpreter is about to end, :class:`RuntimeClosed`. Calls from C find a default in
+the table then, which answers with a code, and :func:`failure` raises the same exception for it.
 """
 
 from __future__ import annotations
@@ -31,12 +32,15 @@ from ascend_rt.errors import (
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
     from typing import Any, NoReturn
 
     from ascend_rt._aclrt import Lib
     from ascend_rt._runtime.failures import FailedTask
     from ascend_rt._runtime.library import Library
     from ascend_rt._runtime.selection import BackendSelection
+else:
+    Lib = object
 
 
 def _require_main_interpreter() -> None:
@@ -58,25 +62,50 @@ _POINTER = ffi.typeof("void *")
 _lock = locks.new_lock()
 _asked: str | None = None  # by use()
 _opened: BackendSelection | None = None
-_is_initialized = False
 _is_usable = True
 warn_of_simulator = True
 """Whether a program is warned that it gets the simulator without having asked; the command line says so itself."""
 _side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
+_elsewhere: set[str] = set()  # functions of side libraries that were not tried
 
 
-class _Loaded:
-    """The functions of the loaded library, and all constants, as attributes; see the module's docstring.
+class _Loaded(Lib):
+    """The functions of the loaded library, and all constants, as attributes; see the module's docstring."""
 
-    Whoever puts another function in the place of one, as a test may, replaces it for the short paths in C too.
-    """
+    def override(self, name: str, function: Callable[..., Any]) -> AbstractContextManager[Callable[..., Any]]:
+        """Put a Python function in the place of a C function for a ``with`` block, as a test may.
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        original = _replaced.setdefault(name, self.__dict__.get(name))
-        self.__dict__[name] = value
-        if value is original:
-            del _replaced[name]
-        _raw.ascend_rt_set_direct(_is_initialized and _is_usable and not _replaced)
+        All callers get it, in all threads: the objects of this package, calls of ``lib``, and :mod:`acl`.
+
+        Parameters
+        ----------
+        name : str
+            The C function.
+        function : callable
+            Takes its arguments as cffi gives them to callbacks, and returns its result. An exception passes to the
+            caller, if the C function returns an ``aclError``.
+
+        Returns
+        -------
+        context manager
+            Its value is what was there before, for the function to call.
+
+        Raises
+        ------
+        AttributeError
+            There is no such C function.
+
+        Examples
+        --------
+        >>> from ascend_rt import lib
+        >>> with lib.override("aclrtMalloc", lambda pointer, size, policy: 207001):
+        ...     Buffer(64)
+        Traceback (most recent call last):
+        ascend_rt.errors.OutOfMemory: ...
+        """
+        from ascend_rt._runtime.override import override
+
+        return override(name, function)
 
 
 class _NotLoaded(_Loaded):
@@ -97,14 +126,12 @@ class _NotLoaded(_Loaded):
         return dir(_raw)
 
 
-def is_replaced(name: str) -> bool:
-    """Return True if a function of :data:`lib` was replaced by another one."""
-    return name in _replaced
-
-
-_replaced: dict[str, Any] = {}  # name -> the function of lib in whose place another one is
 _table: Any = _NotLoaded()
-lib: Lib = _table
+lib: _Loaded = _table
+stand_ins: dict[str, Callable[..., NoReturn]] = {}
+"""Functions that raise, by the names of those in whose place they are: calls from C get a code of them."""
+raised: dict[int, BaseException] = {}
+"""Exceptions of functions in Python whose callers are C, by the codes that those got."""
 
 
 def use(backend: str) -> None:
@@ -181,13 +208,12 @@ def supports(name: str) -> bool:
     False
     """
     opened = load()
-    if not hasattr(_raw, name) or not name.startswith("acl"):
+    if not (str.isascii(name) and name.startswith("acl") and hasattr(_raw, name)):
         return False
-    is_there = _table.__dict__[name] is getattr(_raw, name)
-    if not is_there and opened.backend == "cann" and (side_library := _side_library_of(name)):
-        _open_side_library(side_library)
-    if _table.__dict__[name] is not getattr(_raw, name):
-        return False  # a function that raises has taken its place
+    if opened.backend == "cann" and name in _elsewhere:
+        _open_side_library(_side_library_of(name) or "")
+    if name in stand_ins or name in _elsewhere:
+        return False
     return opened.backend == "cann" or bool(_raw.aclsimIsSimulated(name.encode()))
 
 
@@ -200,13 +226,6 @@ def providers() -> dict[str, str]:
             _open_side_library(file_name)
     present = {i: name for i, name in enumerate(_declared()) if _raw.ascend_rt_symbol_present(i)}
     return {name: os.fsdecode(ffi.string(_raw.ascend_rt_symbol_library(i))) for i, name in present.items()}
-
-
-def open_short_paths() -> None:
-    """Let objects call the library past Python from now on, but for functions that were replaced; it is initialised."""
-    global _is_initialized
-    _is_initialized = True
-    _raw.ascend_rt_set_direct(_is_usable and not _replaced)
 
 
 def shared_parts() -> int:
@@ -244,7 +263,7 @@ def usable() -> bool:
 def check_usable(function: str) -> None:
     """Raise what calls of a function raise, if the library may not be called any more."""
     if not _is_usable:
-        _table.__dict__[function]()
+        stand_ins[function]()
 
 
 def check(code: int, function: str) -> None:
@@ -254,11 +273,23 @@ def check(code: int, function: str) -> None:
 
 
 def failure(code: int, function: str, task: FailedTask | None = None, message: str | None = None) -> AclError:
-    """Return the exception for a failed call, with the runtime's text for it: by default that of this thread."""
+    """Return the exception for a failed call, with the runtime's text for it: by default that of this thread.
+
+    If a function that raises is in the place of the C function, what that raises is raised.
+    """
+    raise_kept(code)
+    if function in stand_ins:
+        stand_ins[function]()
     error = error_for(code, function, recent_message() if message is None else message, task)
     if on_failure is not None:
         on_failure(error)
     return error
+
+
+def raise_kept(code: Any) -> None:
+    """Raise the exception of a function in Python in whose place C got the code, if it is of one."""
+    if raised and code in raised:
+        raise raised.pop(code)
 
 
 def recent_message() -> str:
@@ -355,12 +386,19 @@ def _open(choice: BackendSelection) -> tuple[str, ...]:
     for path in choice.paths:
         _open_file(path)
     _table.__dict__.update(_raw.__dict__)
-    _replaced.clear()
-    for name in _missing():
-        _table.__dict__[name] = _in_side_library(name) if _side_library_of(name) else _not_in_library(name)
+    missing = _missing()
+    _elsewhere.update(name for name in missing if _side_library_of(name))
+    _table.__dict__.update({name: _in_side_library(name) for name in _elsewhere})
+    _stand_in({name: _not_in_library(name) for name in missing if name not in _elsewhere})
     object.__setattr__(_table, "__class__", _Loaded)
     # A bare name was the dynamic loader's to find; only now is it known where.
     return tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
+
+
+def _stand_in(functions: dict[str, Callable[..., NoReturn]]) -> None:
+    """Put functions that raise in the place of C functions."""
+    stand_ins.update(functions)
+    _table.__dict__.update(functions)
 
 
 def _main_thread() -> int | None:
@@ -424,7 +462,10 @@ def _open_side_library(file_name: str) -> None:
             missing = set(_missing())
             for name in _declared():
                 if _side_library_of(name) == file_name:
-                    _table.__dict__[name] = _not_in_library(name, fault) if name in missing else getattr(_raw, name)
+                    _table.__dict__[name] = getattr(_raw, name)
+                    _elsewhere.discard(name)
+                    if name in missing:
+                        _stand_in({name: _not_in_library(name, fault)})
 
 
 def _try_side_library(file_name: str) -> str:
@@ -505,7 +546,7 @@ def _forget_in_child() -> None:
 
 
 def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
-    """Replace every function, those of the extension module by their defaults, which reach no library."""
+    """Refuse calls, those with a time limit too: nothing reaches a library any more."""
     _refuse(refusal)
     _raw.ascend_rt_forget()
 
@@ -526,10 +567,9 @@ _CALLERS = (
 
 def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     global _is_usable
-    names = (*_declared(), *_CALLERS)
-    _raw.ascend_rt_set_direct(False)
     # All at once, and before objects close without a call: a thread that goes on must not create what it cannot close.
-    _table.__dict__.update({name: refusal(name) for name in names})
+    _stand_in({name: refusal(name) for name in (*_declared(), *_CALLERS)})
+    _raw.ascend_rt_refuse_calls()
     _is_usable = False
 
 

@@ -12,8 +12,8 @@ unseen     the runtime; once it tells callbacks,  in the runtime; a list in C   
            to ``check`` and to events             (``aclrt_failures.c``)                        function reports it
 deferred   the log                                in the log, put there by the C function that   a synchronization or
                                                   calls the runtime's                            ``close`` raises it
-reported   the program; to events that were       in the :class:`Work` that ends with it, which  --
-           recorded before                        those events hold
+reported   the program; to events that were       in the :class:`ErrorWindow` that ends with it, --
+           recorded before                        which those events hold
 ========== ====================================== ============================================== =====================
 
 Both transitions are one step in C, in which Python calls no handler of a signal: one that raises before leaves the
@@ -23,7 +23,7 @@ failure deferred, one that raises afterwards finds it raised. In between, everyt
   unless a time limit was over: the work goes on then.
 - A log belongs to the object that stands for the stream, not to the handle, which a new stream may get.
 - A failure that others in the process were told, who called the C function, is known by the callback alone. The next
-  synchronization ends the :class:`Work` without raising it, unless a device's log defers it.
+  synchronization ends the :class:`ErrorWindow` without raising it, unless a device's log defers it.
 - A library without callbacks is asked by a synchronization of the stream, once that is idle; the failure is deferred.
 """
 
@@ -38,8 +38,16 @@ from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
-    from ascend_rt._runtime.lifecycle import Era
+    class DeviceEpoch(Protocol):
+        """The life of a context, which ends its streams."""
+
+        device_id: int
+
+        @property
+        def is_over(self) -> bool: ...
+
 
 ANY = 0xFFFFFFFF
 _NO_STREAM = ANY - 1
@@ -47,7 +55,7 @@ _FAILED_TASK = ffi.typeof("ascend_rt_failed_task *")
 _LIMITS = (lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, lib.ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)
 _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
-must_ask = True
+needs_polling = True
 """Whether the library tells no exception callback: then only the stream itself can be asked."""
 
 refusal = ""
@@ -90,31 +98,31 @@ class FailedTask(NamedTuple):
 
 def listen() -> None:
     """Note the tasks that fail from now on, if the library tells."""
-    global must_ask, refusal
+    global needs_polling, refusal
     try:
         call("aclrtExceptionInfoCallbackRegister", lib.ascend_rt_exception_entry)
     except NotSupported as error:  # only newer releases have a list of callbacks; the single one is the program's
         refusal = error.message
         return
-    must_ask = False
+    needs_polling = False
 
 
 class Life:
     """A stream of the runtime, for all that outlives it: after its end, its handle must not reach the library."""
 
-    __slots__ = ("device", "era", "handle", "is_destroyed", "number")
+    __slots__ = ("device", "epoch", "handle", "is_destroyed", "number")
 
-    def __init__(self, handle: Any, era: Era) -> None:
+    def __init__(self, handle: Any, epoch: DeviceEpoch) -> None:
         self.handle = handle
-        self.era = era  # of its context; the host's: unknown
-        self.device = era.device_id if era.device_id >= 0 else ANY  # unknown
+        self.epoch = epoch  # of its context; the host's: unknown
+        self.device = epoch.device_id if epoch.device_id >= 0 else ANY  # unknown
         self.is_destroyed = False  # by its owner
         self.number = _NO_STREAM  # the runtime's, as it was when it was last asked for
 
     @property
     def is_over(self) -> bool:
         """Return True if the stream was destroyed, by its owner or with its context."""
-        return self.is_destroyed or self.era.is_over
+        return self.is_destroyed or self.epoch.is_over
 
 
 class FailureLog(handles.FailureLog):
@@ -144,7 +152,7 @@ class FailureLog(handles.FailureLog):
         function: str,
         message: str | None,
         task: Callable[[int], FailedTask | None],
-        works: Callable[[AclError], tuple[tuple[Any, Work], ...]],
+        windows: Callable[[AclError], tuple[tuple[Any, ErrorWindow], ...]],
     ) -> None:
         """Raise what a synchronization has failed with, or what an earlier one has left.
 
@@ -154,13 +162,13 @@ class FailureLog(handles.FailureLog):
             Of the synchronization; None: the runtime still has the text in this thread.
         task : callable
             As of :meth:`deferred`.
-        works : callable
-            Given the error, returns the works that begin with its report, each behind what is in flight of its stream.
+        windows : callable
+            Given the error, returns the windows that begin with its report, each behind the retention of its stream.
         """
         text = self.text if message is None and self.code else message
         failed = None if code in _LIMITS else self.deferred(function, task)
         if failed is not None:
-            self.report(again(failed, function), works(failed))
+            self.report(again(failed, function), windows(failed))
         elif code:
             raise failure(code, function, message=text)
 
@@ -186,18 +194,18 @@ def forget_context(context: Any) -> None:
     _of_context.pop(address(context), None)
 
 
-class Work(handles.Work):
+class ErrorWindow(handles.ErrorWindow):
     """What a stream does from one report of a failed task to the next."""
 
-    __slots__ = ("_failure", "_log", "_stream", "told")
+    __slots__ = ("_failure", "_log", "_stream", "reported")
 
-    def __init__(self, stream: Life, log: FailureLog, told: int = 0) -> None:
+    def __init__(self, stream: Life, log: FailureLog, reported: int = 0) -> None:
         self._stream = stream
         self._log = log
-        self.told = told  # the code of the failure that the stream has reported before; in STOP mode it stays
+        self.reported = reported  # the code of the failure that the stream has reported before; in STOP mode it stays
         self._failure: AclError | None = None
         self.seen = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
-        self.must_ask = must_ask
+        self.needs_polling = needs_polling
 
     @property
     def where(self) -> str:
@@ -205,26 +213,26 @@ class Work(handles.Work):
         return "" if self._stream.device == ANY else f" on device {self._stream.device}"
 
     def check(self, function: str) -> None:
-        """Raise the failure of a task of this work, if one is known; it stays known."""
+        """Raise the failure of a task of this window, if one is known; it stays known."""
         if self._failure is None:
             self._failure = self._look(function)
         if self._failure is not None:
             raise again(self._failure, function)
 
-    def next_after(self, failure: AclError) -> Work:
-        """End this work, because its failure was reported, and return the one that begins."""
+    def next_after(self, failure: AclError) -> ErrorWindow:
+        """End this window, because its failure was reported, and return the one that begins."""
         self._failure = failure
-        self.must_ask = True  # whatever the library has told of it
-        return Work(self._stream, self._log, failure.code)
+        self.needs_polling = True  # whatever the library has told of it
+        return ErrorWindow(self._stream, self._log, failure.code)
 
     def failure(self, function: str) -> AclError | None:
-        """Return the failure of a task of this work, if one is known without asking."""
-        if self._failure is None and not must_ask and self.seen != lib.ascend_rt_failed_task_count():
+        """Return the failure of a task of this window, if one is known without asking."""
+        if self._failure is None and not needs_polling and self.seen != lib.ascend_rt_failed_task_count():
             self._failure = self._look(function)
         return self._failure
 
-    def next_after_all(self) -> Work:
-        """Return the work that goes on after a synchronization of all streams: a new one, if this has failed."""
+    def next_after_all(self) -> ErrorWindow:
+        """Return the window that goes on after a synchronization of all streams: a new one, if this has failed."""
         failure = self.failure("aclrtSynchronizeDevice")
         return self if failure is None else self.next_after(failure)
 
@@ -241,7 +249,7 @@ class Work(handles.Work):
         return None
 
     def _look(self, function: str) -> AclError | None:
-        if must_ask:
+        if needs_polling:
             return self._ask(function)
         count = lib.ascend_rt_failed_task_count()
         number = self._stream.number if self.note_stream() else _NO_STREAM

@@ -39,7 +39,6 @@ from ascend_rt._runtime.driver import (
     ffi,
     is_expected,
     lib,
-    open_short_paths,
     recent_message,
     refuse_calls,
     shutdown,
@@ -50,8 +49,24 @@ from ascend_rt._runtime.locks import new_lock
 from ascend_rt.errors import AclError, AclWarning, NotSupported
 
 if TYPE_CHECKING:
-    from ascend_rt._runtime.resource import Resource
-    from ascend_rt.context import Context
+    from typing import Protocol
+
+    class Discarded(Protocol):
+        """An object that is closed later than it was discarded."""
+
+        def _close_if_done(self) -> bool: ...
+
+    class ExplicitContext(Protocol):
+        """An object of a context that it owns."""
+
+        @property
+        def _owner(self) -> Owner: ...
+        @property
+        def _is_open(self) -> bool: ...
+        @property
+        def _is_closing(self) -> bool: ...
+        def _give_back(self, function: Callable[..., int], /) -> int: ...
+
 
 # How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
 _WORK_MS = 5_000
@@ -61,11 +76,11 @@ _RESET, _DESTROY = "aclrtResetDevice", "aclrtDestroyContext"
 _RESET_ALL = "aclrtResetDeviceForce"
 
 
-class Era(handles.Era):
+class DeviceEpoch(handles.DeviceEpoch):
     """The time from the first of our references to a device to the last, or, of streams, the life of their context.
 
     Its end frees everything that was created in it, and a handle of it may crash the library. So the objects of an
-    ended era are neither used nor given back: they know their state, which :meth:`end` changes.
+    ended epoch are neither used nor given back: they know their state, which :meth:`end` changes.
     """
 
     __slots__ = ("device_id", "has_lost_context", "of_program", "primary", "references")
@@ -81,9 +96,9 @@ class Era(handles.Era):
         """Return True if no counted reference is left."""
         return max(*self.references.values(), *self.of_program.values()) <= 0
 
-    def give_back(self, owner: str, undo: str, released: dict[str, int], *, every: bool) -> None:
-        """Count one reference of an owner as given back, or all of both owners; note how many of whom."""
-        for name in ("references", "of_program") if every else (owner,):
+    def give_back(self, holder: str, undo: str, released: dict[str, int], *, every: bool) -> None:
+        """Count one reference of a holder as given back, or all of both holders; note how many of whom."""
+        for name in ("references", "of_program") if every else (holder,):
             counts = getattr(self, name)
             number = counts[undo] if every else 1
             counts[undo], released[name] = counts[undo] - number, number  # for a signal handler, one step
@@ -99,37 +114,37 @@ class Era(handles.Era):
         )
 
 
-class Home(NamedTuple):
+class Owner(NamedTuple):
     """The device, or of a stream the context, and the explicit context, if any, that an object was created in."""
 
-    era: Era
-    owner: object = None  # the explicit context, kept alive: destroying the last one of a device frees its memory
+    epoch: DeviceEpoch
+    context: object = None  # the explicit one, kept alive: destroying the last one of a device frees its memory
 
 
-HOST = Home(Era(-1))  # of objects that no reset of a device frees
+HOST = Owner(DeviceEpoch(-1))  # of objects that no reset of a device frees
 
 _lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
-_deferred: deque[Resource] = handles.deferred
+_deferred: deque[Discarded] = handles.deferred
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
-explicit_contexts: WeakValueDictionary[int, Context] = WeakValueDictionary()
+explicit_contexts: WeakValueDictionary[int, ExplicitContext] = WeakValueDictionary()
 """Those that were created and not discarded, by their handles."""
 
-homes: dict[int, Home] = {}
-"""The home of new objects on each device, outside of explicit contexts, by the number of the device."""
+owners: dict[int, Owner] = {}
+"""The owner of new objects on each device, outside of explicit contexts, by the number of the device."""
 
-_contexts: dict[int, Era] = {}  # of the streams in them, by handle
+_contexts: dict[int, DeviceEpoch] = {}  # of the streams in them, by handle
 
-only_home: Home | None = None
-"""Home on the only device in use, which most programs need no call to find; None with several devices."""
+only_owner: Owner | None = None
+"""Owner on the only device in use, which most programs need no call to find; None with several devices."""
 
-usual_home: Home | None = None
-"""Home of every new object while there is no explicit context; None after a change, until it is found again."""
+usual_owner: Owner | None = None
+"""Owner of every new object while there is no explicit context; None after a change, until it is found again."""
 
 
-events: dict[int, Home] = {}
+events: dict[int, Owner] = {}
 """Where events live whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
 
 A handle of an ended event stays in it: whoever has the number may still come with it.
@@ -153,7 +168,7 @@ def initialize() -> None:
             check(code, "aclInit")
         failures.listen()
         atexit.register(_give_back)
-        open_short_paths()
+        handles.note_initialized()
         _initialized = True
     log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
 
@@ -172,39 +187,39 @@ def _other_configuration(code: int) -> AclError:
     return error
 
 
-def era_of(device_id: int) -> Era:
-    """Return the current era of a device; the first call begins it, and our last reference ends it."""
-    return home_of(device_id).era
+def epoch_of(device_id: int) -> DeviceEpoch:
+    """Return the current epoch of a device; the first call begins it, and our last reference ends it."""
+    return owner_of(device_id).epoch
 
 
-def home_of(device_id: int) -> Home:
-    """Return the home of new objects on a device, outside of explicit contexts."""
-    return homes.get(device_id) or _begin(Era(device_id))
+def owner_of(device_id: int) -> Owner:
+    """Return the owner of new objects on a device, outside of explicit contexts."""
+    return owners.get(device_id) or _begin(DeviceEpoch(device_id))
 
 
-def era_of_context(context: Any, device_id: int) -> Era:
-    """Return the era of the streams in a context: it ends with the context, even if the device stays open."""
+def epoch_of_context(context: Any, device_id: int) -> DeviceEpoch:
+    """Return the epoch of the streams in a context: it ends with the context, even if the device stays open."""
     with _lock:
-        era = _contexts.get(address(context))
-        if era is None or era.device_id != device_id:  # other code has destroyed an older one with this handle
-            era = _contexts[address(context)] = Era(device_id)
-        return era
+        epoch = _contexts.get(address(context))
+        if epoch is None or epoch.device_id != device_id:  # other code has destroyed an older one with this handle
+            epoch = _contexts[address(context)] = DeviceEpoch(device_id)
+        return epoch
 
 
-def _begin(era: Era) -> Home:
-    """Return the home of new objects on a device: this era, unless another thread was faster."""
+def _begin(epoch: DeviceEpoch) -> Owner:
+    """Return the owner of new objects on a device: this epoch, unless another thread was faster."""
     with _lock:
-        current = homes.setdefault(era.device_id, Home(era))
-        _find_usual_home()
+        current = owners.setdefault(epoch.device_id, Owner(epoch))
+        _find_usual_owner()
         return current
 
 
-def _find_usual_home() -> None:
-    """Note after each change which home can be known without a call."""
-    global only_home, usual_home
-    only_home = next(iter(homes.values())) if len(homes) == 1 else None
-    usual_home = only_home if only_home is not None and not only_home.era.references[_DESTROY] else None
-    handles.note_homes(usual_home, only_home)
+def _find_usual_owner() -> None:
+    """Note after each change which owner can be known without a call."""
+    global only_owner, usual_owner
+    only_owner = next(iter(owners.values())) if len(owners) == 1 else None
+    usual_owner = only_owner if only_owner is not None and not only_owner.epoch.references[_DESTROY] else None
+    handles.note_owners(usual_owner, only_owner)
 
 
 def set_device(device_id: int) -> None:
@@ -219,16 +234,16 @@ def set_device(device_id: int) -> None:
 
 def references_to(device_id: int) -> int:
     """Return how often a device was set, and not reset since."""
-    home = homes.get(device_id)
-    return 0 if home is None else home.era.references[_RESET]
+    owner = owners.get(device_id)
+    return 0 if owner is None else owner.epoch.references[_RESET]
 
 
 def primary_context(device_id: int) -> Any | None:
     """Return the primary context of a device that was set; None if other code has reset it."""
-    home = homes.get(device_id)
-    if home is None or (supports("aclrtGetPrimaryCtxState") and not _is_set(device_id)):
+    owner = owners.get(device_id)
+    if owner is None or (supports("aclrtGetPrimaryCtxState") and not _is_set(device_id)):
         return None
-    return ffi.cast("aclrtContext", home.era.primary)
+    return ffi.cast("aclrtContext", owner.epoch.primary)
 
 
 def reset_device(device_id: int) -> None:
@@ -246,41 +261,41 @@ def reset_surplus(device_id: int) -> None:
     _release(device_id, _RESET, device_id, unless_last=True)
 
 
-def count_context(device_id: int, counted: list[Era]) -> None:
-    """Count an explicit context, which keeps its device open even if it is not set; note the era of the device."""
+def count_context(device_id: int, counted: list[DeviceEpoch]) -> None:
+    """Count an explicit context, which keeps its device open even if it is not set; note the epoch of the device."""
     _count(device_id, _DESTROY, counted)
     log.debug("aclrtCreateContext: device %d", device_id)
 
 
-def uncount_context(era: Era) -> None:
+def uncount_context(epoch: DeviceEpoch) -> None:
     """Take back what :func:`count_context` has counted, because there is no context."""
     with _lock:
-        era.references[_DESTROY] -= 1
-        if era.is_unused() and not era.has_objects:
-            _end(era)
-        _find_usual_home()
+        epoch.references[_DESTROY] -= 1
+        if epoch.is_unused() and not epoch.has_objects:
+            _end(epoch)
+        _find_usual_owner()
 
 
-def destroy_context(context: Context, handle: Any) -> None:
+def destroy_context(context: ExplicitContext, handle: Any) -> None:
     """Destroy an explicit context that was counted (``aclrtDestroyContext``)."""
-    _release(context._home.era.device_id, _DESTROY, handle, context=context)
+    _release(context._owner.epoch.device_id, _DESTROY, handle, context=context)
 
 
-def _count(device_id: int, undo: str, counted: list[Era] | None = None) -> None:
-    noted: list[Era] = [] if counted is None else counted
+def _count(device_id: int, undo: str, counted: list[DeviceEpoch] | None = None) -> None:
+    noted: list[DeviceEpoch] = [] if counted is None else counted
     with _lock:
-        era, references = era_of(device_id), era_of(device_id).references
-        references[undo], noted[:] = references[undo] + 1, (era,)  # for a signal handler, one step
-        _note_primary(era, undo)
-        _find_usual_home()
+        epoch, references = epoch_of(device_id), epoch_of(device_id).references
+        references[undo], noted[:] = references[undo] + 1, (epoch,)  # for a signal handler, one step
+        _note_primary(epoch, undo)
+        _find_usual_owner()
 
 
-def _note_primary(era: Era, undo: str) -> None:
+def _note_primary(epoch: DeviceEpoch, undo: str) -> None:
     """Note the primary context of a device that was just set."""
-    if undo == _RESET and not era.primary:
+    if undo == _RESET and not epoch.primary:
         out = ffi.new("aclrtContext *")
         call("aclrtGetCurrentContext", out)
-        era.primary = address(out[0])
+        epoch.primary = address(out[0])
 
 
 def _release(
@@ -290,7 +305,7 @@ def _release(
     *,
     unless_last: bool = False,
     function: str | None = None,
-    context: Context | None = None,
+    context: ExplicitContext | None = None,
 ) -> None:
     function = function or undo
     arguments = device_id, "references", undo, function, argument, unless_last, context
@@ -300,9 +315,9 @@ def _release(
 def count_for_program(device_id: int, undo: str) -> None:
     """Count a reference to a device that the program has taken by pyACL; to give it back is up to the program."""
     with _lock:
-        era = era_of(device_id)
-        era.of_program[undo] += 1
-        _note_primary(era, undo)
+        epoch = epoch_of(device_id)
+        epoch.of_program[undo] += 1
+        _note_primary(epoch, undo)
 
 
 def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
@@ -315,93 +330,93 @@ def release_for_program(device_id: int, undo: str, argument: Any, function: str 
 
 def _release_now(
     device_id: int,
-    owner: str,
+    holder: str,
     undo: str,
     function: str,
     argument: Any,
     unless_last: bool = False,
-    context: Context | None = None,
+    context: ExplicitContext | None = None,
 ) -> int:
     released: dict[str, int] = {}
-    ended: dict[int, Era] = {}
+    ended: dict[int, DeviceEpoch] = {}
     call, is_asked = getattr(lib, function), False
     try:
         with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
-            home = homes.get(device_id)
-            era = Era(device_id) if home is None else home.era
-            if unless_last and era.references[undo] < 2:
+            owner = owners.get(device_id)
+            epoch = DeviceEpoch(device_id) if owner is None else owner.epoch
+            if unless_last and epoch.references[undo] < 2:
                 return 0
-            era.give_back(owner, undo, released, every=function == _RESET_ALL)
-            is_last = era.is_unused()
+            epoch.give_back(holder, undo, released, every=function == _RESET_ALL)
+            is_last = epoch.is_unused()
             # Before the call: none of the objects may be used while the context or the device goes.
-            _end_contexts(_contexts_without(era, undo, argument), ended)
+            _end_contexts(_contexts_without(epoch, undo, argument), ended)
             for handle, of_streams in ended.items():
                 of_streams.has_lost_context = undo == _DESTROY and handle == address(argument)
-            if is_last and home is not None:
-                _end(era)
-            _find_usual_home()
+            if is_last and owner is not None:
+                _end(epoch)
+            _find_usual_owner()
         lib.ascend_rt_await_left(ffi.NULL)
         is_asked = True
         code = int(call(argument) if context is None else context._give_back(call))
     except BaseException as error:  # of a signal handler; or the library has no such function
         is_made = is_asked if context is None else not context._is_closing
         if released and (isinstance(error, AclError) or not is_made):
-            _take_back(era, undo, released, ended)
+            _take_back(epoch, undo, released, ended)
         raise
     if code:
-        _take_back(era, undo, released, ended)
+        _take_back(epoch, undo, released, ended)
         return code
     log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
-    if undo == _RESET and (ended or is_last) and home is not None and _is_set(device_id):  # by other code
-        _resume(era, ended)
-    elif not is_last and era.is_gone_unseen():
+    if undo == _RESET and (ended or is_last) and owner is not None and _is_set(device_id):  # by other code
+        _resume(epoch, ended)
+    elif not is_last and epoch.is_gone_unseen():
         with _lock:
             _end_contexts(_contexts_on(device_id), {})
-            _end(era)
+            _end(epoch)
     return 0
 
 
-def _end(era: Era) -> None:
-    era.end()
-    if homes.get(era.device_id, HOST).era is era:
-        del homes[era.device_id]
-    _find_usual_home()
+def _end(epoch: DeviceEpoch) -> None:
+    epoch.end()
+    if owners.get(epoch.device_id, HOST).epoch is epoch:
+        del owners[epoch.device_id]
+    _find_usual_owner()
 
 
 def _contexts_on(device_id: int) -> list[int]:
-    return [context for context, era in _contexts.items() if era.device_id == device_id]
+    return [context for context, epoch in _contexts.items() if epoch.device_id == device_id]
 
 
-def _contexts_without(era: Era, undo: str, argument: Any) -> list[int]:
+def _contexts_without(epoch: DeviceEpoch, undo: str, argument: Any) -> list[int]:
     """Return the contexts that go with a reference to their device, which is counted as given back."""
-    if era.is_unused():
-        return _contexts_on(era.device_id)
+    if epoch.is_unused():
+        return _contexts_on(epoch.device_id)
     if undo == _DESTROY:
         return [address(argument)]
-    is_set = max(era.references[_RESET], era.of_program[_RESET]) > 0
-    return [] if is_set else [era.primary]
+    is_set = max(epoch.references[_RESET], epoch.of_program[_RESET]) > 0
+    return [] if is_set else [epoch.primary]
 
 
-def _end_contexts(contexts: list[int], ended: dict[int, Era]) -> None:
-    """End the eras of the streams in contexts; note those that there are."""
+def _end_contexts(contexts: list[int], ended: dict[int, DeviceEpoch]) -> None:
+    """End the epochs of the streams in contexts; note those that there are."""
     for context in contexts:
         if context in _contexts:
             ended[context] = _contexts[context]
             _contexts.pop(context).end()
 
 
-def _take_back(era: Era, undo: str, released: dict[str, int], ended: dict[int, Era]) -> None:
+def _take_back(epoch: DeviceEpoch, undo: str, released: dict[str, int], ended: dict[int, DeviceEpoch]) -> None:
     """Undo what was noted of a call that has failed."""
     with _lock:
-        for owner, number in released.items():
-            getattr(era, owner)[undo] += number
-        _resume(era, ended)
+        for holder, number in released.items():
+            getattr(epoch, holder)[undo] += number
+        _resume(epoch, ended)
 
 
-def _resume(era: Era, contexts: dict[int, Era]) -> None:
-    # If another era has begun meanwhile, the handles may have new owners: leak memory rather than free theirs.
-    if era.is_over and _begin(era).era is era:
-        era.resume()
+def _resume(epoch: DeviceEpoch, contexts: dict[int, DeviceEpoch]) -> None:
+    # If another epoch has begun meanwhile, the handles may have new holders: leak memory rather than free theirs.
+    if epoch.is_over and _begin(epoch).epoch is epoch:
+        epoch.resume()
     for context, of_streams in contexts.items():
         if _contexts.setdefault(context, of_streams) is of_streams:
             of_streams.resume()
@@ -415,7 +430,7 @@ def _is_set(device_id: int) -> bool:
     return bool(active[0])
 
 
-def defer(discarded: Resource) -> None:
+def defer(discarded: Discarded) -> None:
     """Keep an object that was discarded where it cannot be destroyed: with work pending, or without a context."""
     _deferred.append(discarded)
 
@@ -478,7 +493,7 @@ def _give_back() -> None:
         leave_to_threads(is_needed=bool(problems))
     log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
-        retention.keep_for_ever()
+        retention.leak_at_exit()
         message = f"not everything was given back at the end of the interpreter: {'; '.join(problems)}"
         warnings.warn(message, AclWarning, stacklevel=1)
 
@@ -517,12 +532,12 @@ def _close_runtime(end_of_work: float, finalizer: str | None) -> Iterator[str]:
 def _open_contexts() -> list[tuple[int, int]]:
     references = explicit_contexts.valuerefs()  # in one step: other threads may add some
     contexts = [(reference.key, reference()) for reference in references]
-    return [(handle, it._home.era.device_id) for handle, it in contexts if it is not None and it._is_open]
+    return [(handle, it._owner.epoch.device_id) for handle, it in contexts if it is not None and it._is_open]
 
 
 def _open_devices() -> list[tuple[int, int]]:
-    eras = [home.era for home in list(homes.values())]  # one step: other threads may be about to count
-    return [(era.device_id, era.references[_RESET]) for era in eras if era.references[_RESET] > 0]
+    epochs = [owner.epoch for owner in list(owners.values())]  # one step: other threads may be about to count
+    return [(epoch.device_id, epoch.references[_RESET]) for epoch in epochs if epoch.references[_RESET] > 0]
 
 
 def _is_accepted(function: str, argument: int) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from ascend_rt._native.handles import Handle, has_context
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, check, lib, usable
-from ascend_rt._runtime.lifecycle import HOST, Home
+from ascend_rt._runtime.lifecycle import HOST, Owner
 from ascend_rt.errors import (
     AclError,
     AclWarning,
@@ -49,8 +49,9 @@ class Resource(Handle):
     """
 
     __slots__ = ()
-    _home: Home
+    _owner: Owner
     _what: ClassVar[str] = "resource"
+    _is_counted: ClassVar[bool] = True  # among what must be closed
     _needs_context: ClassVar[bool] = False  # the destruction, which switches to one if the thread has another
 
     def _begin(self) -> None:
@@ -61,12 +62,12 @@ class Resource(Handle):
         self._expect_none()
         lifecycle.initialize()
 
-    def _make(self, home: Home, cell: Any, function: str, *arguments: Any) -> None:
+    def _make(self, owner: Owner, cell: Any, function: str, *arguments: Any) -> None:
         """Call the C function that creates what this object owns, and take it out of a cell, all in one step.
 
         Parameters
         ----------
-        home : Home
+        owner : Owner
             What it lives in.
         cell : cdata or tuple
             Its item 0 is the handle when the function has returned.
@@ -75,7 +76,7 @@ class Resource(Handle):
         *arguments
             Of the function.
         """
-        code = self._create(home, cell, getattr(lib, function), *arguments)
+        code = self._create(owner, cell, getattr(lib, function), *arguments)
         if code:
             check(code, function)
 
@@ -88,7 +89,7 @@ class Resource(Handle):
     @property
     def _is_to_destroy(self) -> bool:
         """Return True if closing destroys the handle; a borrowed one lives on, and a reset has destroyed its own."""
-        return self._owned and usable() and not self._home.era.is_over
+        return self._owned and usable() and not self._owner.epoch.is_over
 
     @property
     def handle(self) -> int:
@@ -157,8 +158,8 @@ class Resource(Handle):
             warnings.warn(message, AclWarning, stacklevel=2, source=self)
 
     def _refuse_ended(self) -> NoReturn:
-        device = self._home.era.device_id
-        if self._home.era.has_lost_context:
+        device = self._owner.epoch.device_id
+        if self._owner.epoch.has_lost_context:
             why = "its context was destroyed; create a new one in another context"
         else:
             why = f"device {device} was reset; create a new one after Device({device}).set_current()"
@@ -207,16 +208,18 @@ class Resource(Handle):
     @property
     def _place(self) -> str:
         """The device, for texts; empty if there is none, and for what is borrowed: that is only what is assumed."""
-        device = self._home.era.device_id
-        return "" if device == HOST.era.device_id or not self._owned else f" on device {device}"
+        device = self._owner.epoch.device_id
+        return "" if device == HOST.epoch.device_id or not self._owned else f" on device {device}"
 
     def _state(self) -> str:
         """Return what the text of the object says of it."""
         if self._is_closed:
             return "closed"
         if self._is_ended:
-            era = self._home.era
-            return "ended with its context" if era.has_lost_context else f"ended by a reset of device {era.device_id}"
+            epoch = self._owner.epoch
+            return (
+                "ended with its context" if epoch.has_lost_context else f"ended by a reset of device {epoch.device_id}"
+            )
         return self._description() + ("" if self._owned else ", borrowed")
 
     def __repr__(self) -> str:

@@ -1,19 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeping Python's memory alive while the device still uses it.
+"""Operands of tasks stay alive until the tasks are known to be done: the :class:`Retention` of the stream owns them.
 
-What tasks use is kept in batches, in the order of submission, and nothing is asked of the runtime for it. A record of
-an event, and a synchronization, ends the open batch first; when it is complete, so is all that was submitted before,
-and those batches are released.
+The runtime gets addresses, and does not say when it no longer needs them. So what a task uses is put into a batch
+right after the submission, and the runtime is asked nothing for it:
 
-A stream that waits for an event keeps the event and the batch that the record has ended. Its completion alone does not
-release what the other stream has used: the wait may have failed, or was dropped by an abort, and the runtime may report
-a failure later than it shows completion. There are two proofs. If a synchronization of the waiting stream reports no
-failure, and none was reported since the wait, the wait has succeeded. Otherwise the event is asked whether it is
-complete. As long as neither tells, the batch stays with the stream that has recorded the event.
+======== ============================== ========================================== =====================================
+batch    it has what these tasks use    its owner                                  others that refer to it
+======== ============================== ========================================== =====================================
+open     those since the newest mark    the retention of the stream                --
+ended    those before a mark            the same, in a chain, the newest first     the event whose record is the mark;
+                                                                                   streams that wait for that event
+captured those of a graph               ``captures.graphs``, during a capture; the batches of the streams that execute
+                                        :class:`~ascend_rt.Graph`, or, for a       the graph
+                                        capture of the C function, the former
+                                        until the graph is destroyed
+======== ============================== ========================================== =====================================
 
-After an abort, an event that was recorded before tells nothing either: on some products the abort completes it, while a
-task may still run. Aborts are counted in the table of functions, whoever calls them; those of other libraries
-pass it by.
+A mark is a record, a query or a synchronization: it ends the open batch first. When it is complete, so is all that was
+submitted before, and the batch is released with those before it. A stream that waits for an event refers to the batch
+that the record has ended. If that stream completes, this alone does not release what the other one has used: the wait
+may have failed, or was dropped by an abort, and the runtime may report a failure later than it shows completion. There
+are two proofs:
+
+- A synchronization of the waiting stream reports no failure, and there was neither an abort nor a failure since before
+  the wait: then the wait has succeeded. ``abort_or_failure_epoch`` counts both, whoever makes the call in this process
+  through the table of functions. That proves nothing if the library does not report failures to a callback, or if the
+  two streams are not known to be of one device.
+- The event is complete when it is asked. That proves nothing if two streams have recorded it at the same time, if
+  others may record it, or if an abort has begun since the record: on some products it completes the event while a task
+  still runs. If the event was closed or recorded again, its stream is asked whether it has any work left.
+
+As long as there is neither, the batch stays with its owner. These are the rules. The stream's own work is done, unless
+they say otherwise; the streams that it has waited for have other work to do, and the events are complete.
+
+=========== ======== =================== ================== ==========================================================
+what        its own  what it waited for, what it waited     so it goes
+happens              by an event that is for, by one that
+                     open                was closed since
+=========== ======== =================== ================== ==========================================================
+synchronize released released            released           a synchronization proves the waits
+failure     released released            kept               a synchronization that reports a failed task
+query       released released            kept               ``is_done``
+event       released released            kept               an event that was recorded behind the work is synchronized
+device      released released            kept               the device is synchronized
+memory      released released            kept               an allocation finds no memory, before it is tried again
+close       released released            kept               ``close()``
+discard     released released            kept               the last Python object goes
+abort       released kept                kept               ``abort()``: what was recorded before says nothing
+force       released kept                kept               ``close(force=True)``, which aborts
+reset       released kept                kept               the device is reset, which aborts, and the stream closed
+busy        kept     kept                kept               all of these questions, while the first task runs
+graph       kept     --                  --                 a synchronization after a capture: the graph has it
+exit        kept     kept                kept               what is pending is left to the process
+=========== ======== =================== ================== ==========================================================
 
 Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
 so what is added late to a batch was submitted before the record too.
@@ -26,21 +65,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from ascend_rt._native import handles
-from ascend_rt._native.handles import Batch, release
-from ascend_rt._native.in_c import in_c
+from ascend_rt._native.handles import release
 from ascend_rt._runtime import captures
 from ascend_rt._runtime import failures as _failures
 from ascend_rt._runtime import log as _log
 from ascend_rt._runtime.driver import address, check, is_expected, lib
-from ascend_rt._runtime.failures import ANY, FailedTask, FailureLog, Life, Work, newest
+from ascend_rt._runtime.failures import ANY, ErrorWindow, FailedTask, FailureLog, Life, newest
 from ascend_rt._runtime.locks import new_lock
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascend_rt._runtime.lifecycle import Era
-    from ascend_rt.event import Event
+    from ascend_rt._native.handles import Batch, EventHandle
+    from ascend_rt._runtime.failures import DeviceEpoch
 
 _Result = TypeVar("_Result")
 
@@ -50,37 +88,36 @@ _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
 _lock = new_lock()  # a finalizer may get here inside
-_of_stream: WeakValueDictionary[int, InFlight] = WeakValueDictionary()
-_used: set[InFlight] = handles.used  # keep anything: a garbage collection may find all objects of a stream at once
-_unfinished: dict[InFlight, Event | None] = {}  # of borrowed streams whose Python objects were discarded
+_of_stream: WeakValueDictionary[int, Retention] = WeakValueDictionary()
+_used: set[Retention] = handles.used  # keep anything: a garbage collection may find all objects of a stream at once
+_detached: dict[Retention, EventHandle | None] = {}  # of borrowed streams whose Python objects were discarded
 _resets: set[Reset] = handles.resets  # that go on
 
 
-@in_c
-class InFlight(handles.InFlight):
-    """What the tasks of a stream use; the Python objects of a stream share it."""
+class Retention(handles.Retention):
+    """Owner of the operands of a stream's tasks; the Python objects of the stream share it."""
 
     __slots__ = ("context", "is_ending", "life")
-    work: Work
+    window: ErrorWindow
     failures: FailureLog
     is_ending: bool  # a thread destroys the stream: its handle is gone while its tasks may still run
 
-    def __init__(self, handle: Any, era: Era, context: Any) -> None:
+    def __init__(self, handle: Any, epoch: DeviceEpoch, context: Any) -> None:
         self.stream = address(handle)
-        self.life = Life(handle, era)
+        self.life = Life(handle, epoch)
         self.device = self.life.device
         self.context = context  # None: unknown
         self.failures = FailureLog()
-        self.work = Work(self.life, self.failures)
+        self.window = ErrorWindow(self.life, self.failures)
         self.is_ending = False
 
     @classmethod
-    def of(cls, handle: Any, era: Era, context: Any) -> InFlight:
+    def of(cls, handle: Any, epoch: DeviceEpoch, context: Any) -> Retention:
         """Return what a stream uses."""
         stream = address(handle)
         found = _of_stream.get(stream)
         if found is None or found.life.is_over:
-            new = cls(handle, era, context)
+            new = cls(handle, epoch, context)
             with _lock:
                 found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
                 if found.life.is_over:  # an older stream, which had this handle
@@ -98,65 +135,37 @@ class InFlight(handles.InFlight):
         self.life.handle, self.stream = handle, address(handle)
         _of_stream[self.stream] = self
 
-    def keep(self, *objects: object) -> None:
-        """Keep objects alive until the tasks that were submitted to the stream so far are known to be done.
-
-        While the stream is being captured, the graph keeps them: its executions use them.
-        """
-        captured = None if self.life.is_over else captures.kept_with(self.life.handle)
-        if captured is not None:
-            captured.append(objects)
-        else:
-            self.append(objects)
+    def captured_graph(self) -> int:
+        """Return the handle of the graph that the stream is being captured into; 0 if it is not."""
+        return 0 if self.life.is_over else int(lib.ascend_rt_captured_graph(self.life.handle))
 
     def submit(self, function: str, *arguments: Any, uses: tuple[object, ...]) -> None:
-        """Call a C function that enqueues a task, and keep what the task uses.
+        """Call a C function that enqueues a task, and retain what the task uses.
 
-        If another thread begins or ends a capture of the stream meanwhile, both the stream and the graph keep it.
+        If another thread begins or ends a capture of the stream meanwhile, both the stream and the graph retain it.
         """
-        captured = captures.kept_with(self.life.handle)
-        if captured is not None:
-            captured.append(uses)
+        captured = self.retain_if_captured(*uses)
         try:
             code = getattr(lib, function)(*arguments)
+            if not code and ((now := self.retain_if_captured(*uses)) is None or now is not captured):
+                self.append(uses)
         except BaseException:  # of a signal handler, in place of the code: the task may have been submitted
-            self.keep(*uses)
+            self.append(uses)
+            self.retain_if_captured(*uses)
             raise
         if code:
             check(code, function)
-        if not captures.has_task(self.life.handle, captured, uses):
-            self.append(uses)
 
-    def keep_waited_for(self, event: Event, batch: Batch, disruptions: int) -> None:
-        """Keep the batch that the record of an event has ended for which the stream waits, until that is complete.
-
-        Parameters
-        ----------
-        event : Event
-            What the stream waits for.
-        batch : Batch
-            What was kept before the record.
-        disruptions : int
-            How many there were before the wait was submitted.
-        """
-        # If the library must be asked, nobody knows in time whether a wait has failed. Some products take a wait for an
-        # event of another device for none, and nobody knows the device of some borrowed streams.
-        is_provable = not _failures.must_ask and batch.device == self.device != ANY
-        self.keep(batch, disruptions if is_provable else handles.UNKNOWN, event)
-
-    def end_batch_for_record(self) -> Batch | None:
-        """End the open batch before an event is recorded; the event's completion releases what is returned."""
-        # In a capture, the record is one of the graph, and tells nothing of what was submitted before.
+    def completed(self) -> Batch | None:
+        """Return what can be released because the stream has no work left; does not wait."""
         ended = self.end_batch()
-        return None if ended is None or lib.ascend_rt_captured_graph(self.life.handle) else ended
+        return ended if ended is not None and self._is_idle() else None
 
-    def drop_done(self) -> None:
+    def release_completed(self) -> None:
         """Release everything if the stream has no work left; does not wait."""
-        ended = self.end_batch()
-        if ended is not None and self._is_idle():
-            release(ended)
+        release(self.completed())
 
-    def outlive(self, event: Event | None) -> None:
+    def detach(self, event: EventHandle | None) -> None:
         """Keep the objects alive although the Python object of a borrowed stream is discarded: its tasks go on.
 
         Parameters
@@ -165,22 +174,22 @@ class InFlight(handles.InFlight):
             Recorded behind the tasks, if that was possible: threads without a context can ask it too.
         """
         if self:
-            _unfinished[self] = event
-        _drop_unfinished()
+            _detached[self] = event
+        _release_detached()
 
     def conclude(self, code: int, function: str, message: str | None = None) -> None:
         """Raise what a synchronization of the stream has failed with, or what an earlier one has left."""
         if code or self.failures.code:
-            self.drop_done()  # before the error: a program may go on without another synchronization
-        self.failures.conclude(code, function, message, self.work.failed_task, self._work_after)
-        told = self.work.failure(function)
-        if told is not None:  # to a synchronization of the device that was interrupted, or to others in the process
-            works = self._work_after(told)
-            _failures.of_context(self.context).report(_failures.again(told, function), works)
-            self.work = works[0][1]
+            self.release_completed()  # before the error: a program may go on without another synchronization
+        self.failures.conclude(code, function, message, self.window.failed_task, self._window_after)
+        known = self.window.failure(function)
+        if known is not None:  # from a synchronization of the device that was interrupted, or by others in the process
+            windows = self._window_after(known)
+            _failures.of_context(self.context).report(_failures.again(known, function), windows)
+            self.window = windows[0][1]
 
-    def _work_after(self, failed: AclError) -> tuple[tuple[InFlight, Work]]:
-        return ((self, self.work.next_after(failed)),)
+    def _window_after(self, failed: AclError) -> tuple[tuple[Retention, ErrorWindow]]:
+        return ((self, self.window.next_after(failed)),)
 
     def _is_idle(self) -> bool:
         status = self._status()
@@ -251,13 +260,13 @@ def _resets_of(device: int) -> list[Reset]:
     return [reset for reset in _resets.copy() if device in (reset.device, ANY)]
 
 
-def drop_done() -> bool:
+def release_completed() -> bool:
     """Release what the streams that have no work left have used; does not wait. False: there was nothing."""
-    streams = (*_of_streams(), *_unfinished)
+    streams = (*_of_streams(), *_detached)
     before = sum(map(len, streams))
-    for in_flight in streams:
-        in_flight.drop_done()
-    _drop_unfinished()
+    for retention in streams:
+        retention.release_completed()
+    _release_detached()
     return sum(map(len, streams)) < before
 
 
@@ -268,47 +277,46 @@ def conclude_all(log: FailureLog, code: int, function: str, message: str | None,
         task = newest(0, device, ANY)
         return task if task is not None and task.code == code else None
 
-    def works(failed: AclError) -> tuple[tuple[InFlight, Work], ...]:
-        return tuple((it, it.work.next_after_all()) for it in _of_streams() if it.context in (context, None))
+    def windows(failed: AclError) -> tuple[tuple[Retention, ErrorWindow], ...]:
+        return tuple((it, it.window.next_after_all()) for it in _of_streams() if it.context in (context, None))
 
     if not code and not log.code:
         return
     for it in _of_streams():
         if it.context in (context, None):
-            it.drop_done()
-    log.conclude(code, function, message, failed_task, works)
+            it.release_completed()
+    log.conclude(code, function, message, failed_task, windows)
 
 
-def has_told(code: int, context: Any) -> bool:
+def has_reported(code: int, context: Any) -> bool:
     """Whether a stream of a context has reported a failure with this code before."""
-    return bool(code) and any(found.context == context and found.work.told == code for found in _of_streams())
+    return bool(code) and any(found.context == context and found.window.reported == code for found in _of_streams())
 
 
-def keep_for_ever() -> None:
+def leak_at_exit() -> None:
     """Never free what pending tasks use, not even while the interpreter is finalized: devices may execute them."""
     import ctypes
 
-    for used in (*_of_streams(), *_unfinished, captures.kept):
-        if used:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
+    for used in (*_used.copy(), captures.graphs):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 
 
-def _of_streams() -> list[InFlight]:
+def _of_streams() -> list[Retention]:
     references = _of_stream.valuerefs()  # in one step: other threads may add streams
-    return [in_flight for reference in references if (in_flight := reference()) is not None]
+    return [retention for reference in references if (retention := reference()) is not None]
 
 
-def _drop_unfinished() -> None:
-    for in_flight, event in _unfinished.copy().items():  # a garbage collection may add some meanwhile
+def _release_detached() -> None:
+    for retention, event in _detached.copy().items():  # a garbage collection may add some meanwhile
         if event is not None and event._is_open:
             status = lib.ascend_rt_event_status(event._handle)
             if not is_expected(status < 0) and status == _EVENT_COMPLETE:
                 release(event._before)
-        in_flight.drop_done()
-        if not in_flight:
-            _unfinished.pop(in_flight, None)
-            if in_flight:  # asked afterwards: another thread may just have put it back
-                _unfinished.setdefault(in_flight, None)
+        retention.release_completed()
+        if not retention:
+            _detached.pop(retention, None)
+            if retention:  # asked afterwards: another thread may just have put it back
+                _detached.setdefault(retention, None)
 
 
 def allocated(function: str, attempt: Callable[..., int], *arguments: Any) -> None:
@@ -324,6 +332,6 @@ def check_allocation(code: int, function: str) -> None:
     try:
         check(code, function)
     except OutOfMemory:
-        if not drop_done():
+        if not release_completed():
             raise
         _log.debug("%s is called again: there was too little memory, and completed tasks have released some", function)

@@ -59,7 +59,7 @@ def no_leaks(*kinds: type) -> Iterator[None]:
     opened: list[tuple[ref[Resource], str]] = []
 
     def note(resource: Resource) -> None:
-        if isinstance(resource, kinds or object):
+        if resource._is_counted and isinstance(resource, kinds or object):
             opened.append((ref(resource), _stack_of_program()))
 
     with _lock:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,12 @@ from support.dead_handles import first_dead
 from support.graphs import Graph
 from support.memory_check import PRELUDE, Program, Run
 from support.memory_pools import MakePool, Pool
+from support.programs_in_forks import Programs
 
 from ascend_rt import Buffer, Device, fill
 
 GARBAGE = 0x1234567800
-CALLS = Path(__file__).with_name("calls.py")
+PLAYER = "from ascend_rt_measure.verify import player\nplayer.main()"
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +40,7 @@ def calls(answer: Callable[..., Any], followed: Callable[..., str | None]) -> Ca
 
     def make(rows: list[list[Any]], **environment: object) -> list[Any]:
         may_die = followed(rows) is not None
-        return list(answer([sys.executable, str(CALLS)], json.dumps(rows), environment, lines=True, may_die=may_die))
+        return list(answer(PLAYER, (), environment, standard_input=json.dumps(rows), lines=True, may_die=may_die))
 
     return make
 
@@ -70,11 +70,11 @@ def check(lib: Any, ffi: Any, followed: Callable[..., str | None]) -> Callable[.
 
 
 @pytest.fixture
-def run_checked(tmp_path: Path) -> Run:
+def run_checked(tmp_path: Path, programs: Programs) -> Run:
     """Return a function that runs a program with the memory check; see support/memory_check.py."""
 
     def start(script: str, check: str | None = "memory", prelude: str = PRELUDE) -> Program:
-        return Program(script, tmp_path / "program.py", check, prelude)
+        return Program(programs, script, tmp_path / "program.py", check, prelude)
 
     return start
 

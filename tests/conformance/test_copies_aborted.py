@@ -48,8 +48,8 @@ class LargeCopy:
     ("function", "code"),
     [
         ("aclrtStreamAbort", STREAM_ABORT),
-        ("aclrtDestroyStreamForce", STREAM_ABORT),
-        ("aclrtDeviceTaskAbort", TASK_ABORT),
+        pytest.param("aclrtDestroyStreamForce", STREAM_ABORT, marks=pytest.mark.full),
+        pytest.param("aclrtDeviceTaskAbort", TASK_ABORT, marks=pytest.mark.full),
     ],
 )
 @pytest.mark.simulator("internals", "about the pieces in which the simulator copies")

@@ -6,7 +6,6 @@ The programs are in ``support/examples.py``; docs/examples.md tells which is whi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,8 @@ SOFTWARE_QUEUES = {"ASCEND_RT_SIM_SOFTWARE_QUEUES": "1"}
 X, Y = np.arange(1, 9, dtype=np.float32), np.full(8, 2, np.float32)
 HALVES = np.arange(1, 9, dtype=np.float32) / 2
 
+EXAMPLES = "import runpy\nrunpy.run_module('support.examples', run_name='__main__')"
+
 Run = Callable[..., Any]
 
 
@@ -35,7 +36,7 @@ def run(answer: Callable[..., Any], kernels: Path) -> Run:
     """Return a function that runs an example in a process of its own, and returns what it computed."""
 
     def run(name: str, **environment: str) -> Any:
-        return answer([sys.executable, "-m", "support.examples", name, str(kernels)], "", environment)
+        return answer(EXAMPLES, (name, kernels), environment)
 
     return run
 

@@ -148,9 +148,9 @@ def test_many_copies_do_not_pile_up(stream: Stream) -> None:
         stream.record().synchronize()
         for _ in range(300):
             copy_async(memory, host, stream)
-        assert len(stream._in_flight) < 2000
+        assert len(stream._retention) < 2000
         stream.synchronize()
-        assert len(stream._in_flight) == 0
+        assert len(stream._retention) == 0
 
 
 def test_a_pinned_buffer_is_an_array_with_the_buffer_protocol(device: Device) -> None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -136,9 +138,10 @@ def test_product_and_release(
     assert wanted[3] in (None, found[3])
 
 
-def test_info_shows_the_card_and_where_it_comes_from(answer: Any, profile: Profile) -> None:
+def test_info_shows_the_card_and_where_it_comes_from(profile: Profile) -> None:
     variables = profile(soc_name="Ascend910B2C", limits={"memory_bytes": 3000 * MiB, "free_memory_bytes": 2000 * MiB})
-    info = answer([sys.executable, "-m", "ascend_rt", "info", "--json"], "", variables)
+    command, environment = [sys.executable, "-m", "ascend_rt", "info", "--json"], {**os.environ, **variables}
+    info = json.loads(subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout)
     assert info["product"] == "Ascend910B2C"
     assert [device["memory_total"] for device in info["devices"]] == [3000 * MiB] * 8
     assert info["environment"]["ASCEND_RT_SIM_PROFILE"] == str(variables["ASCEND_RT_SIM_PROFILE"])

@@ -90,6 +90,7 @@ DIFFERENCES = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recorder's tool is not beside this checkout")
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.simulator("internals", "the recorder's own tool compares with the vendor's library")

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 
 import ascend_rt
 from ascend_rt import Buffer, PinnedBuffer, Stream, copy
+from ascend_rt.memory import HostAllocation
 
 
 def pattern(n: int) -> np.ndarray:
@@ -48,3 +50,16 @@ def wait_for(stream: Stream | None) -> None:
     """Synchronize the stream; without one, the call has waited already."""
     if stream is not None:
         stream.synchronize()
+
+
+def note_freed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list of the memory of the host that is freed from now on."""
+    freed: list[Any] = []
+    destroy = HostAllocation._destroy
+
+    def free(allocation: HostAllocation, handle: Any) -> None:
+        freed.append(handle)
+        destroy(allocation, handle)
+
+    monkeypatch.setattr(HostAllocation, "_destroy", free)
+    return freed

@@ -7,12 +7,11 @@ appears as the word behind ``#`` in that line, an address as ``P``, and a task a
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from support.programs_in_forks import Programs
 
 PRELUDE = """
 import threading
@@ -77,24 +76,14 @@ MIB = 1 << 20
 class Program:
     """A program that has run, with its output and its reports in the readable form."""
 
-    def __init__(self, script: str, path: Path, check: str | None = "memory", prelude: str = PRELUDE) -> None:
+    def __init__(self, programs: Programs, script: str, path: Path, check: str | None, prelude: str) -> None:
         self.source = prelude + script
         path.write_text(self.source, encoding="utf-8")
-        environment = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_SIM_CHECK"}
-        environment |= {} if check is None else {"ASCEND_RT_SIM_CHECK": check}
-        done = subprocess.run(
-            [sys.executable, str(path)],
-            env=environment,
-            cwd=path.parent,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        done = programs.run(path, {"ASCEND_RT_SIM_CHECK": check or ""})
+        assert done.status == 0, done.errors
         self.path = path
-        self.output = self.readable(done.stdout)
-        first, *reports = done.stderr.split("ascend_rt simulator, memory check: ")
+        self.output = self.readable(done.output)
+        first, *reports = done.errors.split("ascend_rt simulator, memory check: ")
         assert first == ""
         self.reports = [self.readable(report).rstrip("\n") for report in reports]
 

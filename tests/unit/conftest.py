@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.programs_in_forks import Programs
 
 ABI = Path(__file__).resolve().parents[2] / "backends" / "abi"
 
@@ -178,9 +177,28 @@ def no_allocator_is_left(no_device_memory_is_left: None) -> Iterator[None]:
     assert set(_registered) == before
 
 
-@pytest.fixture(scope="session")
-def programs() -> Iterator[Programs]:
-    """Return a process that runs many short programs, each in a fork of it."""
-    programs = Programs("numpy", "ascend_rt")
-    yield programs
-    programs.close()
+@pytest.fixture
+def while_called(override: Any) -> Callable[..., None]:
+    """Return a function that does things once before and after the next call of a C function, as another thread may."""
+
+    def do_while(name: str, before: Callable[[], object], after: Callable[[], object]) -> None:
+        left = [(before, after)]
+
+        def once(*arguments: Any) -> Any:
+            actions, left[:] = left.copy(), []
+            for before, _ in actions:
+                before()
+            result = real(*arguments)
+            for _, after in actions:
+                after()
+            return result
+
+        real = override(name, once)
+
+    return do_while
+
+
+@pytest.fixture
+def after(while_called: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that does something once, right after the next call of a C function, as another thread may."""
+    return lambda name, action: while_called(name, lambda: None, action)

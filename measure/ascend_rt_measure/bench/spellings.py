@@ -96,7 +96,7 @@ _OPERATIONS: tuple[tuple[str, str, tuple[tuple[str, str, tuple[str, ...]], ...]]
     ),
     (
         "spell_synchronize_limit",
-        "aclrtSynchronizeStream",
+        "aclrtSynchronizeStreamWithTimeout",
         (("position", "a.synchronize(1)", ()), ("keyword", "a.synchronize(timeout=1)", ())),
     ),
 )

@@ -63,7 +63,9 @@ def test_a_sample_is_told_of_a_failed_task(backend: str) -> None:
 
 
 @pytest.mark.simulator("faults")
-@pytest.mark.parametrize("sample", sorted(SHOWN))
+@pytest.mark.parametrize(
+    "sample", [pytest.param(name, marks=pytest.mark.full) if "callback" in name else name for name in sorted(SHOWN)]
+)
 def test_a_sample_ends_with_an_error_wherever_a_call_fails(sample: str, backend: str) -> None:
     for function in ("aclrtMallocHost", "aclrtCreateStream", "aclrtSynchronizeStream", "aclrtResetDevice"):
         done = launch(sample, backend, ASCEND_RT_SIM_FAULTS=f"call:{function}:1=207001")

@@ -1,5 +1,11 @@
 #include "call.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "engine.h"
 #include "settings.h"
 
@@ -13,18 +19,29 @@ __attribute__((constructor)) void begin() {
     settings();
 }
 
+void wait(int milliseconds) {
+    while (milliseconds < 0) {
+        pause();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
 }  // namespace
 
 aclError begin_call(Site &site) {
     const std::uint64_t nth_of_site = ++site.calls;
     const std::uint64_t nth_of_all = ++all_calls;
-    for (const Failing &it : settings().failing) {
+    const auto is_about = [&](const Rule &it) {
         const bool is_any = it.function == "*";
-        if ((is_any || it.function == site.name) && (it.nth == 0 || it.nth == (is_any ? nth_of_all : nth_of_site))) {
-            return it.code;
-        }
+        return (is_any || it.function == site.name) && (it.nth == 0 || it.nth == (is_any ? nth_of_all : nth_of_site));
+    };
+    const std::vector<Rule> &slow = settings().slow, &failing = settings().failing;
+    const auto waiting = std::find_if(slow.begin(), slow.end(), is_about);
+    if (waiting != slow.end()) {
+        wait(waiting->value);
     }
-    return ACL_SUCCESS;
+    const auto failed = std::find_if(failing.begin(), failing.end(), is_about);
+    return failed != failing.end() ? failed->value : ACL_SUCCESS;
 }
 
 }  // namespace unforgiving

@@ -15,7 +15,7 @@ struct Site {
     std::atomic<std::uint64_t> calls{0};
 };
 
-// Counts the call. Returns the code with which the settings make it fail; 0 if they do not.
+// Counts the call, and waits as the settings say. Returns the code with which they make it fail; 0 if they do not.
 aclError begin_call(Site &site);
 
 }  // namespace unforgiving

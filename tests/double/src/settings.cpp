@@ -17,19 +17,19 @@ std::string variable(const char *name) {
     std::abort();
 }
 
-std::vector<Failing> read_failing(const char *name) {
-    std::vector<Failing> found;
+std::vector<Rule> read_rules(const char *name) {
+    std::vector<Rule> found;
     std::istringstream entries(variable(name));
     for (std::string entry; std::getline(entries, entry, ';');) {
         char function[128];
         unsigned long long nth = 0;
-        int code = 0;
+        int value = 0;
         int length = 0;
-        const int count = std::sscanf(entry.c_str(), "%127[^:]:%llu=%d%n", function, &nth, &code, &length);
+        const int count = std::sscanf(entry.c_str(), "%127[^:]:%llu=%d%n", function, &nth, &value, &length);
         if (count != 3 || static_cast<std::size_t>(length) != entry.size()) {
             refuse(name, entry);
         }
-        found.push_back({function, nth, code});
+        found.push_back({function, nth, value});
     }
     return found;
 }
@@ -49,8 +49,8 @@ std::chrono::milliseconds read_delay(const char *name) {
 // Never destroyed: calls are made while the process ends.
 const Settings &settings() {
     static const Settings *const read =
-        new Settings{read_failing("ASCEND_RT_DOUBLE_FAIL"), read_delay("ASCEND_RT_DOUBLE_EXCEPTION_DELAY"),
-                     variable("ASCEND_RT_DOUBLE_LOG")};
+        new Settings{read_rules("ASCEND_RT_DOUBLE_FAIL"), read_rules("ASCEND_RT_DOUBLE_SLOW"),
+                     read_delay("ASCEND_RT_DOUBLE_EXCEPTION_DELAY"), variable("ASCEND_RT_DOUBLE_LOG")};
     return *read;
 }
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions in the place of C functions, for all callers: in the slots of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from ascend_rt._runtime import driver
+from ascend_rt._runtime.driver import ffi, lib, load, raise_kept, raised, stand_ins
+
+_raw: Any = driver._raw
+_codes = count(int(_raw.ASCEND_RT_RAISED))
+_callbacks: list[Any] = []  # for ever: another thread may be about to call one
+
+
+@contextmanager
+def override(name: str, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Put a function in the place of another; see :meth:`ascend_rt._runtime.driver._Loaded.override`."""
+    load()
+    place = lib.ascend_rt_place_of(name.encode())
+    if not place:
+        raise AttributeError(f"there is no declared C function {name!r}")
+    kind, functions = ffi.typeof(getattr(_raw, name)), vars(lib)
+    before, attribute, stand_in = place[0], functions[name], stand_ins.pop(name, None)
+    callback = ffi.callback(kind, function, onerror=_keep if kind.result.kind == "primitive" else None)
+    _callbacks.append(callback)
+    functions[name] = _raising(getattr(_raw, name))
+    lib.ascend_rt_exchange(place, before, ffi.cast("void *", callback))
+    try:
+        yield _raising(ffi.cast(kind, before))
+    finally:
+        lib.ascend_rt_exchange(place, ffi.cast("void *", callback), before)
+        functions[name] = attribute
+        if stand_in is not None:
+            stand_ins[name] = stand_in
+
+
+def _keep(kind: object, error: BaseException, traceback: object) -> int:
+    """Keep an exception whose caller is C; return the code that stands for it."""
+    code = next(_codes)
+    raised[code] = error
+    return code
+
+
+def _raising(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that raises what another function in Python, which C calls inside, has raised."""
+
+    def call(*arguments: Any) -> Any:
+        result = function(*arguments)
+        raise_kept(result)
+        return result
+
+    return call

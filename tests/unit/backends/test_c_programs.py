@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C programs find the headers and the simulator of the installed package: by the commands, pkg-config and CMake."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ascend_rt import __version__
+from ascend_rt.backends import include_directory, pkg_config_directory
+from ascend_rt.backends.sim import library_directory
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "c"
+HEADERS = sorted(path.name for path in Path(include_directory(), "acl").glob("*.h"))
+
+pytestmark = [
+    pytest.mark.simulator("internals", "the programs are run on the simulator"),
+    pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler"),
+]
+
+
+def tool(name: str) -> str:
+    """Return the path of a tool; skip the test where there is none."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"needs {name}")
+    return path
+
+
+def output(*command: str | Path, **variables: str) -> str:
+    """Return what a program prints."""
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables}, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def told(*arguments: str) -> str:
+    return output(sys.executable, "-m", "ascend_rt", *arguments)
+
+
+@pytest.fixture
+def pkg_config() -> Callable[..., str]:
+    """Return a function that asks pkg-config about the package."""
+    path = tool("pkg-config")
+    try:
+        directory = pkg_config_directory()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    assert told("include-path", "--pkg-config") == directory
+    return lambda *options: output(path, *options, "ascend_rt", PKG_CONFIG_PATH=directory)
+
+
+def expect_round_trip(program: Path) -> None:
+    """The program runs on the simulator."""
+    printed = output(program, LD_LIBRARY_PATH=told("sim-path"), ASCEND_RT_SIM_PRODUCT="310P")
+    assert printed == "Ascend310P3: 1048576 bytes came back as they were sent"
+
+
+@pytest.mark.parametrize("library", ["ascendcl", "acl_rt"])
+def test_by_the_compiler(tmp_path: Path, library: str) -> None:
+    program = tmp_path / "round_trip"
+    flags = [f"-I{told('include-path')}", f"-L{told('sim-path')}", f"-l{library}", "-Wall", "-Wextra", "-Werror"]
+    output("cc", EXAMPLE / "round_trip.c", *flags, "-o", program)
+    expect_round_trip(program)
+
+
+def test_by_pkg_config(tmp_path: Path, pkg_config: Callable[..., str]) -> None:
+    program = tmp_path / "round_trip"
+    output("cc", EXAMPLE / "round_trip.c", *pkg_config("--cflags", "--libs").split(), "-o", program)
+    expect_round_trip(program)
+    assert pkg_config("--modversion") == __version__
+
+
+@pytest.mark.usefixtures("pkg_config")
+def test_by_cmake(tmp_path: Path) -> None:
+    cmake = tool("cmake")
+    output(cmake, "-S", EXAMPLE, "-B", tmp_path, PKG_CONFIG_PATH=pkg_config_directory())
+    output(cmake, "--build", tmp_path)
+    expect_round_trip(tmp_path / "round_trip")
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("header", HEADERS)
+def test_every_header_stands_alone(tmp_path: Path, header: str, language: str) -> None:
+    source = tmp_path / "program.c"
+    declared = "ACLSIM_KERNEL(empty) {}" if header == "aclsim_kernel.h" else "aclrtStream stream;"
+    source.write_text(f'#include "acl/{header}"\n{declared}\n', encoding="utf-8")
+    output("cc", "-x", language, "-fsyntax-only", f"-I{include_directory()}", source)
+
+
+def test_the_directories_are_those_of_the_package() -> None:
+    assert "acl.h" in HEADERS
+    assert told("sim-path") == str(library_directory())

@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line; what a user can mend is one message and an exit status."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ascend_rt._generated.functions import PRODUCTS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
+
+
+def expect_message(result, status: int, *words: str) -> None:
+    """The program ends with a message, a status and no traceback."""
+    assert result.returncode == status, result.stderr
+    assert "Traceback" not in result.stderr
+    assert all(word in result.stderr for word in words), result.stderr
+
+
+# --- info ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.simulator("products")
+def test_info_as_json(run) -> None:
+    result = run("-m", "ascend_rt", "info", "--json", "--backend", "sim", ASCEND_RT_SIM_DEVICES="3")
+    assert result.returncode == 0, result.stderr
+    info = json.loads(result.stdout)
+    assert info["backend"] == "sim"
+    assert [Path(path).name for path in info["libraries"]] == ["libascendcl.so"]
+    assert [device["id"] for device in info["devices"]] == [0, 1, 2]
+    assert all(0 < device["memory_free"] <= device["memory_total"] for device in info["devices"])
+    assert info["product"].startswith("Ascend")
+    assert sum(sum(family["present"].values()) for family in info["families"].values()) == 509
+    assert 0 < info["simulated"] < 509
+    assert not any(family["missing"] for family in info["families"].values())
+    assert info["environment"]["ASCEND_RT_SIM_DEVICES"] == "3"
+    assert {"package", "python", "platform", "reason", "tried", "cann_version", "driver_version"} <= info.keys()
+
+
+@pytest.mark.usefixtures("no_cann")
+def test_info_leads_with_what_matters(run) -> None:
+    result = run("-m", "ascend_rt", "info")
+    assert result.returncode == 0, result.stderr
+    assert "installed" not in result.stdout
+    lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
+    assert [line[0] for line in lines[:3]] == ["library", "why", "product"]
+    assert lines[0][1] == "the simulator"
+    assert lines[1][1] == "no CANN installation was found"
+    assert "             0 to 7: 60.6 GiB of 61.0 GiB free" in result.stdout
+    simulated = json.loads(run("-m", "ascend_rt", "info", "--json").stdout)["simulated"]
+    assert f"functions    {simulated} of 509 are simulated" in result.stdout
+    assert len(lines) < 15
+
+
+@pytest.mark.usefixtures("no_cann")
+def test_info_in_detail_says_what_was_tried(run, environment) -> None:
+    result = run("-m", "ascend_rt", "info", "--verbose", LD_LIBRARY_PATH="/nowhere")
+    assert result.returncode == 0, result.stderr
+    assert f"{environment['HOME']}/Ascend (a known directory): no such directory" in result.stdout
+    assert "event: 22 of 22, 22 in libascendcl.so" in result.stdout
+    assert "LD_LIBRARY_PATH=/nowhere" in result.stdout.partition("\nenvironment  ")[2]
+
+
+@pytest.mark.usefixtures("no_cann")
+def test_asking_for_the_vendors_library_lists_every_place(run, environment) -> None:
+    (Path(environment["HOME"]) / "Ascend").mkdir()
+    result = run("-m", "ascend_rt", "info", "--backend", "cann", ASCEND_TOOLKIT_HOME="")
+    assert result.returncode == 1
+    for place in (
+        "ASCEND_HOME_PATH (the environment): not set",
+        "ASCEND_TOOLKIT_HOME (the environment): not set",
+        "/usr/local/Ascend (a known directory): no such directory",
+        f"{environment['HOME']}/Ascend (a known directory): no libacl_rt.so or libascendcl.so below it",
+        "/opt/Ascend (a known directory): no such directory",
+        "libacl_rt.so (the dynamic loader): not there",
+    ):
+        assert place in result.stdout
+
+
+def test_what_is_not_there_is_not_called_installed(run, tmp_path: Path) -> None:
+    for variable in ("ASCEND_RT_LIBRARY", "ASCEND_HOME_PATH"):
+        result = run("-m", "ascend_rt", "info", "--verbose", **{variable: tmp_path / "missing.so"})
+        assert result.returncode == 1
+        assert "missing.so" in result.stdout
+        assert "installed" not in result.stdout
+
+
+@on_linux
+def test_info_on_the_vendors_library(run, build, tmp_path: Path) -> None:
+    vendor = build(tmp_path / "cann-8.1.RC1" / "lib64" / "libascendcl.so")
+    result = run("-m", "ascend_rt", "info", "--json", ASCEND_RT_LIBRARY=vendor)
+    assert result.returncode == 0, result.stderr
+    info = json.loads(result.stdout)
+    assert (info["backend"], info["libraries"]) == ("cann", [str(vendor)])
+    assert info["devices"] == [{"id": i, "memory_free": 3 << 30, "memory_total": 4 << 30} for i in range(2)]
+    assert (info["product"], info["api_version"], info["cann_version"]) == ("Ascend910X", "1.2.3", "8.1.RC1")
+    event = info["families"]["event"]
+    assert event["present"] == {str(vendor): 22 - len(event["missing"])}
+    assert "aclrtRecordEventWithFlag" in event["missing"]
+    assert info["families"]["profiling"]["present"] == {}
+    text = run("-m", "ascend_rt", "info", "--verbose", ASCEND_RT_LIBRARY=vendor).stdout
+    assert "CANN         8.1.RC1" in text
+    assert "functions    the library has " in text
+    assert "missing: " in text
+
+
+@on_linux
+def test_info_without_a_usable_library_still_says_everything(run, build, tmp_path: Path) -> None:
+    vendor = build(tmp_path / "libascendcl.so", DEVICES=0)
+    result = run("-m", "ascend_rt", "info", "--verbose", ASCEND_RT_LIBRARY=vendor)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    for words in ("Python", "platform", f"tried        {vendor} (ASCEND_RT_LIBRARY): it has no device", "error"):
+        assert words in result.stdout
+    info = json.loads(run("-m", "ascend_rt", "info", "--json", ASCEND_RT_LIBRARY=vendor).stdout)
+    assert [attempt["outcome"] for attempt in info["tried"]] == ["refused"]
+
+
+@on_linux
+def test_info_tells_of_a_device_that_fails(run, build, vendor_source, declarations, tmp_path: Path) -> None:
+    source = vendor_source(lambda f: f.since == declarations.OLDEST and f.name != "aclrtSetDevice")
+    source += "aclError aclrtSetDevice(int32_t device) { return device == 1 ? 507033 : 0; }\n"
+    vendor = build(tmp_path / "libascendcl.so", source=source)
+    result = run("-m", "ascend_rt", "info", "--json", ASCEND_RT_LIBRARY=vendor)
+    first, second = json.loads(result.stdout)["devices"]
+    assert first["memory_total"] == 4 << 30
+    assert "507033" in second["error"]
+    assert "1: aclrtSetDevice: [507033" in run("-m", "ascend_rt", "info", ASCEND_RT_LIBRARY=vendor).stdout
+
+
+def test_an_unknown_backend(run) -> None:
+    expect_message(run("-m", "ascend_rt", "info", "--backend", "cuda"), 2, "cuda", "auto", "cann", "sim")
+    expect_message(run("-m", "ascend_rt", "info", ASCEND_RT_BACKEND="cuda"), 1, "cuda", "auto", "cann", "sim")
+
+
+def test_a_broken_library_path(run, tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a library", encoding="utf-8")
+    for path in (text, tmp_path / "missing.so", tmp_path):
+        expect_message(run("-m", "ascend_rt", "demo", ASCEND_RT_LIBRARY=path), 1, str(path))
+
+
+def test_a_wrong_command_line(run) -> None:
+    expect_message(run("-m", "ascend_rt", "dance"), 2, "dance")
+    expect_message(run("-m", "ascend_rt", "run"), 2, "script")
+    expect_message(run("-m", "ascend_rt", "run", "--backend"), 2, "--backend")
+    expect_message(run("-m", "ascend_rt", "run", "--backend=cuda", "x.py"), 2, "cuda")
+    expect_message(run("-m", "ascend_rt", "run", "--"), 2, "script")
+    expect_message(run("-m", "ascend_rt", "coverage", "--format", "pdf"), 2, "pdf")
+    expect_message(run("-m", "ascend_rt", "demo", "--chunk-mib", "much"), 2, "1 to 1024 MiB", "'much'")
+
+
+# --- help, and where the output goes ---------------------------------------------------------------------------------
+
+
+def test_alone_it_shows_its_help(run) -> None:
+    result = run("-m", "ascend_rt")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == run("-m", "ascend_rt", "--help").stdout
+
+
+def test_every_command_is_described_and_has_an_example() -> None:
+    from ascend_rt import cli
+
+    parser = cli.parser_of(*cli.COMMANDS)
+    (commands,) = parser._subparsers._group_actions  # type: ignore[union-attr]
+    assert len(commands.choices) >= 6
+    for name, command in commands.choices.items():
+        text = command.format_help()
+        assert command.description
+        examples = re.findall(r"ascend-rt (?!COMMAND)([^)\n]*)", text.partition("examples:\n")[2])
+        assert examples
+        own = [cli.split(example.split())[0] for example in examples]
+        assert name in [parser.parse_args(arguments).command for arguments in own]
+
+
+@on_linux
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_message(unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "ASCEND_RT_BACKEND": "sim"}
+    for arguments in (["coverage", "--format", "json"], ["sim-path"], []):
+        with open("/dev/full", "wb") as full:
+            command = [sys.executable, "-m", "ascend_rt", *arguments]
+            result = subprocess.run(command, stdout=full, stderr=-1, text=True, env=environment, check=False)
+        assert (result.returncode, result.stderr) == (1, "ascend-rt: [Errno 28] No space left on device\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "ascend_rt", "coverage", "--backend", "sim", "--format", "json"]
+    result = subprocess.run(command, stdout=writer, stderr=-1, text=True, check=False)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (141, "")
+
+
+@on_linux
+@pytest.mark.usefixtures("no_cann")
+def test_a_closed_output_does_not_matter(run) -> None:
+    result = run("-m", "ascend_rt", "info", before=("sh", "-c", 'exec "$@" >&-', "sh"))
+    assert result.returncode == 0, result.stderr
+
+
+def in_a_terminal(run, *arguments: str, **variables: str) -> list[str]:
+    """Return the lines that a command prints to a terminal of 80 columns."""
+    pytest.importorskip("rich")
+    variables = {"TERM": "xterm-256color", "COLUMNS": "80", "ASCEND_RT_BACKEND": "sim"} | variables
+    result = run("-c", IN_A_TERMINAL, *arguments, **variables)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+IN_A_TERMINAL = """
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn([sys.executable, "-m", "ascend_rt", *sys.argv[1:]])))
+"""
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@on_linux
+@pytest.mark.parametrize("command", ["info", "coverage"])
+def test_tables_in_a_terminal(run, command: str) -> None:
+    lines = in_a_terminal(run, command)
+    assert any(map(COLOUR.search, lines))
+    assert max(len(STYLE.sub("", line)) for line in lines) <= 80
+    assert not any(map(COLOUR.search, in_a_terminal(run, command, NO_COLOR="1")))
+    assert "…" not in "".join(lines)
+
+
+def test_tables_without_rich_are_plain_text(run) -> None:
+    code = "import sys; sys.modules['rich'] = sys.modules['rich.console'] = None; "
+    code += "from ascend_rt.__main__ import main; main(['coverage'])"
+    assert run("-c", code, FORCE_COLOR="1", ASCEND_RT_BACKEND="sim").stdout == coverage(run)
+
+
+# --- coverage --------------------------------------------------------------------------------------------------------
+
+
+def coverage(run, *arguments: str, **variables: str | Path) -> str:
+    result = run("-m", "ascend_rt", "coverage", *arguments, **({"ASCEND_RT_BACKEND": "sim"} | variables))
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_coverage_as_json(run, declared) -> None:
+    table = json.loads(coverage(run, "--format", "json"))
+    functions = table["functions"]
+    assert list(functions) == [function.name for function in declared.functions if function.family != "aclsim"]
+    record = functions["aclrtRecordEvent"]
+    assert (record["family"], record["since"], record["simulated"], record["facade"]) == (
+        "event",
+        "8.1.RC1",
+        True,
+        True,
+    )
+    assert record["products"] == ["910B", "910C", "310B", "310P", "910", "950"]
+    assert not functions["acltdtCreateChannel"]["simulated"]
+    assert functions["aclrtAllocBuf"]["products"] is None
+    total = table["families"]["total"]
+    assert (total["declared"], total["exported"]) == (509, 509)
+    assert total["simulated"] == sum(row["simulated"] for row in functions.values())
+    assert total["910C"] == sum("910C" in (row["products"] or ()) for row in functions.values())
+
+
+def test_coverage_says_of_each_function_what_the_simulator_says(run) -> None:
+    functions = json.loads(coverage(run, "--format", "json"))["functions"]
+    from ascend_rt.backends import sim
+
+    simulator = ctypes.CDLL(str(sim.library_path()))
+    said = {name: bool(simulator.aclsimIsSimulated(name.encode())) for name in functions}
+    assert {name: row["simulated"] for name, row in functions.items()} == said
+
+
+def test_coverage_as_text_adds_up(run) -> None:
+    printed = coverage(run).splitlines()
+    assert max(map(len, printed)) <= 80
+    end = next(number for number, line in enumerate(printed) if line.startswith("total "))
+    head, *families, total = (line.split() for line in printed[: end + 1])
+    assert head == ["family", "all", "here", "sim", "facade", *PRODUCTS]
+    assert [line.split(":")[0].strip() for line in printed[end + 1 : end + 5]] == head[1:5]
+    assert [sum(map(int, column)) for column in list(zip(*families, strict=True))[1:]] == list(map(int, total[1:]))
+
+
+@on_linux
+def test_coverage_of_an_older_library(run, build, tmp_path: Path) -> None:
+    vendor = build(tmp_path / "libascendcl.so")
+    table = json.loads(coverage(run, "--format", "json", ASCEND_RT_BACKEND="cann", ASCEND_RT_LIBRARY=vendor))
+    assert table["functions"]["aclrtRecordEvent"]["provider"] == str(vendor)
+    assert table["functions"]["aclmdlRIUpdate"]["provider"] is None
+    assert table["functions"]["aclrtRecordEvent"]["simulated"]
+    assert table["families"]["profiling"]["exported"] == 0
+
+
+def test_the_document_of_the_coverage_is_fresh(run) -> None:
+    document = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    assert document == coverage(run, "--backend", "sim", "--format", "markdown")
+
+
+# --- run and sim-path ------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import ctypes, json, os, sys
+import ascend_rt
+ctypes.CDLL("libascendcl.so")
+mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libascendcl" in line}
+shown = [sys.argv, __name__, ascend_rt.library().backend, ascend_rt.library().path, sorted(mapped)]
+print(json.dumps(shown))
+sys.exit(5)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT, encoding="utf-8")
+    return path
+
+
+def shown(result) -> list:
+    assert result.returncode == 5, result.stderr
+    return json.loads(result.stdout)
+
+
+@on_linux
+def test_run_on_the_simulator_takes_everything_along(run, script: Path) -> None:
+    from ascend_rt.backends import sim
+
+    result = run("-m", "ascend_rt", "run", "--backend", "sim", str(script), "-x", "--backend", "cann")
+    library = str(sim.library_path())
+    assert shown(result) == [[str(script), "-x", "--backend", "cann"], "__main__", "sim", library, [library]]
+    assert result.stderr == ""
+
+
+@on_linux
+@pytest.mark.parametrize("options", [(), ("--backend", "sim"), ("--backend=sim", "--pyacl", "ours")])
+def test_run_takes_what_is_behind_two_dashes_as_the_program(run, script: Path, options: tuple[str, ...]) -> None:
+    result = run("-m", "ascend_rt", "run", *options, "--", str(script), "--", "-x", ASCEND_RT_BACKEND="sim")
+    assert shown(result)[0] == [str(script), "--", "-x"]
+
+
+@on_linux
+def test_run_on_the_vendors_library(run, build, script: Path, tmp_path: Path) -> None:
+    vendor = build(tmp_path / "home" / "lib64" / "libascendcl.so", "-Wl,-soname,libascendcl.so")
+    result = run("-m", "ascend_rt", "run", str(script), ASCEND_HOME_PATH=tmp_path / "home")
+    assert shown(result)[2:] == ["cann", str(vendor), [str(vendor)]]
+
+
+@on_linux
+@pytest.mark.usefixtures("no_cann")
+def test_run_says_once_that_it_took_the_simulator(run, script: Path) -> None:
+    result = run("-m", "ascend_rt", "run", str(script))
+    assert shown(result)[2] == "sim"
+    assert result.stderr == "ascend-rt run: no CANN installation was found, so the program runs on the simulator\n"
+
+
+@on_linux
+@pytest.mark.usefixtures("no_cann")
+@pytest.mark.parametrize("command", ["info", "coverage", "demo"])
+def test_commands_tell_in_their_output_that_they_took_the_simulator(run, command: str) -> None:
+    result = run("-m", "ascend_rt", command, *(["--chunk-mib", "1", __file__] if command == "demo" else []))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "the simulator" in result.stdout
+    assert "no CANN installation was found" in result.stdout
+
+
+@on_linux
+def test_run_refuses_a_broken_installation_before_the_script_starts(run, build, script: Path, tmp_path: Path) -> None:
+    vendor = build(tmp_path / "libascendcl.so", DEVICES=0)
+    result = run("-m", "ascend_rt", "run", str(script), ASCEND_RT_LIBRARY=vendor)
+    expect_message(result, 1, "no device")
+    assert result.stdout == ""
+
+
+@on_linux
+def test_run_reaches_processes_that_the_script_starts(run, build, tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    child = "import ascend_rt; print(ascend_rt.library().backend)"
+    start = f"subprocess.run([sys.executable, '-c', {child!r}], check=True)"
+    script.write_text(f"import subprocess, sys\n{child}\nsys.stdout.flush()\n{start}\n")
+    build(tmp_path / "home" / "lib64" / "libascendcl.so", DEVICES=0)  # torch_npu wants the variable set
+    broken = {"ASCEND_HOME_PATH": tmp_path / "home", "ASCEND_RT_BACKEND": "auto"}
+    expect_message(run("-m", "ascend_rt", "run", str(script), **broken), 1, "no device")
+    result = run("-m", "ascend_rt", "run", "--backend=sim", str(script), **broken)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "sim\nsim\n", "")
+
+
+def test_run_of_a_module_and_of_a_script_that_is_missing(run, tmp_path: Path) -> None:
+    (tmp_path / "a_module.py").write_text("import sys; print(sys.argv[1:])", encoding="utf-8")
+    result = run("-m", "ascend_rt", "run", "--backend", "sim", "-m", "a_module", "-v")
+    assert (result.returncode, result.stdout) == (0, "['-v']\n"), result.stderr
+    expect_message(run("-m", "ascend_rt", "run", "--backend", "sim", "missing.py"), 2, "missing.py")
+
+
+C_PROGRAM = """
+#include <stdio.h>
+#include "acl.h"
+int main(void) {
+    uint32_t count = 0;
+    aclAppLog(ACL_INFO, __func__, __FILE__, __LINE__, "%s %d", "a variadic function", 1);
+    const aclError code = aclrtGetDeviceCount(&count);
+    printf("%d %u\\n", code, count);
+    return 0;
+}
+"""
+
+
+@on_linux
+@pytest.mark.parametrize("name", ["ascendcl", "acl_rt"])
+@pytest.mark.simulator("independent")
+def test_the_simulators_path_is_for_c_programs(run, build, vendor_source, tmp_path: Path, name: str) -> None:
+    printed = run("-m", "ascend_rt", "sim-path")
+    assert printed.returncode == 0, printed.stderr
+    directory = Path(printed.stdout.strip())
+    (tmp_path / "program.c").write_text(C_PROGRAM, encoding="utf-8")
+    # Linked with a stub, as programs are, and run with the simulator.
+    stub = build(tmp_path / f"lib{name}.so", f"-Wl,-soname,lib{name}.so", source=vendor_source(lambda f: True))
+    command = [shutil.which("cc"), "program.c", "-I", str(ROOT / "backends" / "abi"), str(stub), "-o", "program"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    variables = {"LD_LIBRARY_PATH": str(directory), "ASCEND_RT_SIM_DEVICES": "5", "PATH": os.environ["PATH"]}
+    result = subprocess.run([tmp_path / "program"], env=variables, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "0 5\n"), result.stderr
+
+
+# --- the source tree -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def source_tree(tmp_path: Path) -> Path:
+    """Put the package's Python files, without the compiled one, where Python looks first."""
+    package = tmp_path / "ascend_rt"
+    shutil.copytree(ROOT / "ascend_rt", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    return package
+
+
+def test_the_installed_package_takes_the_place_of_the_source_tree(run, source_tree: Path) -> None:
+    code = "import ascend_rt; from ascend_rt import sim, Device; print(ascend_rt.__file__); print(Device.count())"
+    imported = run("-c", code, ASCEND_RT_BACKEND="sim")
+    assert imported.returncode == 0, imported.stderr
+    file, count = imported.stdout.splitlines()
+    assert not Path(file).is_relative_to(source_tree)
+    assert count == "8"
+    as_program = run("-m", "ascend_rt", "sim-path")
+    assert (as_program.returncode, as_program.stderr) == (0, "")
+
+
+# Without site-packages: an editable install would find the compiled module all the same.
+@pytest.mark.usefixtures("source_tree")
+def test_the_source_tree_is_explained(run) -> None:
+    as_program = run("-S", "-m", "ascend_rt", "info")
+    expect_message(as_program, 1, "pip install")
+    assert len(as_program.stderr.strip().splitlines()) == 1
+    imported = run("-S", "-c", "import ascend_rt")
+    assert imported.returncode == 1
+    assert imported.stderr.strip().splitlines()[-1].startswith("ImportError: ")
+    assert "pip install" in imported.stderr

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt demo`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ascend_rt.cli import demo, timeline
+
+
+def run_demo(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ascend_rt", "demo", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, **environment},
+    )
+
+
+SIZES = [4095, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]
+
+
+@pytest.mark.parametrize("size", [1, (5 << 20) + 17, *(pytest.param(size, marks=pytest.mark.full) for size in SIZES)])
+def test_any_file_comes_back(size: int, tmp_path: Path, backend: str) -> None:
+    file = tmp_path / "any"
+    file.write_bytes(os.urandom(size))
+    ended = run_demo(str(file), "--backend", backend, "--json", "--chunk-mib", "1", cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    report = json.loads(ended.stdout)
+    assert report["passed"]
+    assert report["bytes"] == size
+    assert report["chunks"] == -(-size // (1 << 20))
+    assert set(report["stage_ms"]) == set(demo.STAGES)
+    assert set(report["latency_us"]) == {"record", "wait", "synchronize"}
+    assert report["backend"] == backend
+
+
+def test_the_default_file_and_the_text(tmp_path: Path) -> None:
+    ended = run_demo(cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    for part in ("library", "device", "moved", "device to device", "median", "PASS"):
+        assert part in ended.stdout
+    assert "268435456 bytes" in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "any"
+    file.write_bytes(bytes(3 << 20))
+
+    class Broken(demo._Slot):
+        def first_difference(self) -> int | None:
+            if self.offset == 1 << 20:
+                self.received[5] = 99
+            return super().first_difference()
+
+    monkeypatch.setattr(demo, "_Slot", Broken)
+    printed: list[str] = []
+    monkeypatch.setattr("builtins.print", printed.append)
+    assert demo.run(str(file), chunk_bytes=1 << 20) == 1
+    assert f"FAIL      the byte at {(1 << 20) + 5} came back different" in printed[0]
+
+
+# The copies of the stages, their records, and the tasks of the latency's measurement behind them.
+@pytest.mark.parametrize("nth", [1, 500, *(pytest.param(nth, marks=pytest.mark.full) for nth in range(2, 14))])
+@pytest.mark.simulator("faults")
+def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path) -> None:
+    file = tmp_path / "any"
+    file.write_bytes(bytes(4096))
+    ended = run_demo(str(file), "--backend", "sim", cwd=tmp_path, ASCEND_RT_SIM_FAULTS=f"task:*:{nth}=507015")
+    assert ended.returncode == 1
+    assert "PASS" not in ended.stdout
+    assert "507015 ACL_ERROR_RT_AICORE_EXCEPTION" in ended.stderr
+    assert "failed: task" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_trace_has_every_copy_in_its_order(tmp_path: Path) -> None:
+    file, trace = tmp_path / "any", tmp_path / "trace.json"
+    file.write_bytes(os.urandom(5 << 20))
+    ended = run_demo(str(file), "--backend", "sim", "--chunk-mib", "1", "--trace", str(trace), cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    events = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] == "X"]
+    for number in range(5):
+        steps = [event for event in events if event["name"] == f"chunk {number}"]
+        assert [step["cat"] for step in steps] == list(demo.STAGES)
+        assert all(step["dur"] >= 0 for step in steps)
+        ends = [step["ts"] + step["dur"] for step in steps]
+        assert all(later["ts"] >= end - 1 for end, later in zip(ends, steps[1:], strict=False))  # a clock of 20 ns
+
+
+def test_no_chunk_looks_like_the_one_before() -> None:
+    source, chunks = demo._RandomBytes(9 << 20), [bytearray(4 << 20) for _ in range(3)]
+    assert [source.readinto(memoryview(chunk)) for chunk in chunks] == [4 << 20, 4 << 20, 1 << 20]
+    assert len({bytes(chunk[: 1 << 20]) for chunk in chunks}) == 3
+
+
+def test_the_picture_shows_who_works_when() -> None:
+    chunks = [
+        [timeline.Span("in", 0, 10), timeline.Span("out", 10, 20)],
+        [timeline.Span("in", 10, 20), timeline.Span("out", 20, 64)],
+    ]
+    first, second, ruler = timeline.draw(chunks)
+    assert first.split("|")[1] == "0" * 10 + "1" * 10 + " " * 44
+    assert second.split("|")[1] == " " * 10 + "0" * 10 + "1" * 44
+    assert ruler.endswith("64.0 ms")
+
+
+def test_a_picture_of_one_short_copy() -> None:
+    assert timeline.draw([[timeline.Span("in", 1, 1)]])[0].split("|")[1][0] == "0"
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "directory").mkdir()
+    for name, message in {
+        "missing": "does not exist; name an existing file",
+        "empty": "is empty",
+        "directory": "is a directory; name a file",
+    }.items():
+        ended = run_demo(str(tmp_path / name), "--backend", "sim", cwd=tmp_path)
+        assert ended.returncode == 1
+        assert message in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root may read anything, so the answer of the system is what is replaced.
+    file = tmp_path / "secret"
+    file.write_bytes(b"x")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match="cannot be read; check its permissions"):
+        demo.run(str(file))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (("--backend", "gpu"), {}, "invalid choice: 'gpu'"),
+        (("--chunk-mib", "0"), {}, "a chunk is 1 to 1024 MiB"),
+        ((), {"ASCEND_RT_BACKEND": "gpu"}, "unknown backend 'gpu'; it is one of auto, cann, sim"),
+        ((), {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": "/nowhere/libascendcl.so"}, "no such file"),
+        ((), {"ASCEND_RT_SIM_PRODUCT": "A100"}, "ASCEND_RT_SIM_PRODUCT=A100 is not one of 910B"),
+        ((), {"ASCEND_RT_SIM_DEVICES": "many"}, "ASCEND_RT_SIM_DEVICES=many is not a whole number"),
+    ],
+)
+@pytest.mark.simulator("internals")
+def test_bad_settings(arguments: tuple[str, ...], environment: dict[str, str], message: str, tmp_path: Path) -> None:
+    ended = run_demo(*arguments, cwd=tmp_path, **environment)
+    assert ended.returncode in (1, 2)
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_source_tree_gets_a_sentence(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[3]
+    copy = tmp_path / "ascend_rt"
+    copy.mkdir()
+    (copy / "_startup").mkdir()
+    for name in ("__init__.py", "__main__.py", "_startup/__init__.py", "_startup/source_tree.py"):
+        (copy / name).write_bytes((root / "ascend_rt" / name).read_bytes())
+    # -S: the hook of an editable install would find the package all the same.
+    command = [sys.executable, "-S", "-m", "ascend_rt", "demo"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert ended.returncode == 1
+    assert "is the source of ascend_rt, not the installed package" in ended.stderr
+    assert "Traceback" not in ended.stderr

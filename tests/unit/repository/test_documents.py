@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in the documents run, and links between documents lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.programs_in_forks import Programs
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCUMENTS = [
+    *(ROOT / path / "README.md" for path in (".", "benchmarks", "examples")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+
+def examples() -> Iterator[object]:
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        for found in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            line = text[: found.start()].count("\n") + 1
+            yield pytest.param(found[1], id=f"{document.name}:{line}")
+
+
+@pytest.mark.parametrize("example", list(examples()))
+def test_example_runs(example: str, backend: str, programs: Programs, tmp_path: Path) -> None:
+    if backend != "sim" and "sim" in example:
+        pytest.skip("the example is about the simulator")
+    script = tmp_path / "example.py"
+    script.write_text(example, encoding="utf-8")
+    if example.startswith("import acl\n"):  # pyACL's programs are run as users of it run them
+        command = [sys.executable, "-m", "ascend_rt", "run", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+        status, output = done.returncode, done.stderr
+    else:
+        ended = programs.run(script)
+        status, output = ended.status, ended.errors
+    assert status == 0, output
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path, _, heading = target.partition("#")
+        file = (document.parent / path).resolve() if path else document
+        assert file.is_relative_to(ROOT), f"{document.name} links {target}, which is outside the repository"
+        assert file.exists(), f"{document.name} links {target}"
+        if heading:
+            titles = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
