@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from ascend_rt._native.blocks import block
 from ascend_rt._native.handles import Batch, GraphHandle
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.captures import Captured
@@ -376,7 +376,7 @@ def _dot(events: list[dict[str, Any]]) -> str:
 # --- capturing -------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
+@block
 def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     """Capture a stream; see :meth:`Stream.capture`."""
     if mode not in _MODES:

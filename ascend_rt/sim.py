@@ -8,11 +8,11 @@ asked for from outside, without a change to the program, with ``ASCEND_RT_SIM_FA
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ascend_rt import callback
+from ascend_rt._native.blocks import block
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, call, check_address, ffi, lib, supports
 from ascend_rt._runtime.locks import new_lock
@@ -115,7 +115,7 @@ def check_reports() -> int:
     return int(lib.aclsimGetCheckReports())
 
 
-@contextmanager
+@block
 def held() -> Iterator[None]:
     """Let no task start inside the block, on any device (``aclsimHold``); what runs already ends.
 
@@ -666,7 +666,7 @@ def clear() -> None:
     call("aclsimClearFaults")
 
 
-@contextmanager
+@block
 def faults() -> Iterator[None]:
     """Remove all faults at the end of the block, including those from before it.
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt import allocator, callback
+from ascend_rt._native.blocks import block
 from ascend_rt._native.handles import (
     StreamHandle,
     note_chosen_stream,
@@ -185,7 +185,7 @@ class Stream(Resource, StreamHandle):
         note_default_stream(found)
         return found
 
-    @contextmanager
+    @block
     def as_current(self) -> Iterator[Self]:
         """Make this the current stream for a ``with`` block, and its context the current one.
 

@@ -691,7 +691,7 @@ PyMODINIT_FUNC PyInit_handles(void) {
     static PyModuleDef definition = {
         PyModuleDef_HEAD_INIT,
         .m_name = "ascend_rt._native.handles",
-        .m_doc = "The base types of objects with a handle, and the hot methods of their hot methods.",
+        .m_doc = "The base types of objects with a handle, and their hot methods.",
         .m_size = -1,
         .m_methods = functions,
     };

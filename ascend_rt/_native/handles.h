@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The base types of ascend_rt._native.handles: what is in them, for the hot methods of their methods. */
+/* The base types of ascend_rt._native.handles: what is in them, for their hot methods. */
 #pragma once
 
 #include "aclrt_support.h"

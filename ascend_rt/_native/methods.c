@@ -482,5 +482,5 @@ bool hot_methods_add(PyObject *module, const ascend_rt_shared *parts) {
     return PyModule_AddObject(module, "UNKNOWN", PyLong_FromUnsignedLongLong(UNKNOWN)) == 0 && find_functions() &&
            (check = attribute_of("ascend_rt._runtime.driver", "check")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && kernels_add(module) &&
-           current_streams_add(module) && places_add(module);
+           current_streams_add(module) && places_add(module) && blocks_add(module);
 }

@@ -174,8 +174,9 @@ PyObject *refuse_call(const hot_method *path, PyObject *self, arguments args, Py
 /* Calls what a path is in the place of; a function has no self. */
 PyObject *call_declared(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 
-/* Adds the type Place. */
+/* Add the types Place and Block. */
 bool places_add(PyObject *module);
+bool blocks_add(PyObject *module);
 
 /* Add what the hot methods need that are of these. */
 bool copies_add(PyObject *module);

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from ascend_rt._native.blocks import block
 from ascend_rt._runtime import driver
 from ascend_rt._runtime.driver import ffi, lib, load, raise_kept, raised, stand_ins
 
@@ -16,7 +16,7 @@ _codes = count(int(_raw.ASCEND_RT_RAISED))
 _callbacks: list[Any] = []  # for ever: another thread may be about to call one
 
 
-@contextmanager
+@block
 def override(name: str, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     """Put a function in the place of another; see :meth:`ascend_rt._runtime.driver._Loaded.override`."""
     load()

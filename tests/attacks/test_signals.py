@@ -60,6 +60,15 @@ def play():
             Stream().record()
         inner.close()
 
+    def capture():
+        with Stream() as stream, stream.capture() as graph:
+            fill_async(memory[0], 1, stream)
+        graph.close()
+
+    def current():
+        with Stream() as stream, stream.as_current():
+            fill_async(memory[0], 1)
+
     operations = [
         Stream, Event, lambda: Event(timing=True), Notify, lambda: Buffer(2 << 20), lambda: PinnedBuffer(4096),
         lambda: Buffer.from_array(np.zeros(4096, np.uint8)), lambda: PhysicalMemory(2 << 20, device),
@@ -71,7 +80,7 @@ def play():
         lambda: copy_async(choose.choice(memory), host, choose.choice(streams)),
         lambda: fill_async(choose.choice(memory)[8:64], 7, stream=choose.choice(streams)),
         lambda: copy(choose.choice(memory), host), lambda: choose.choice(streams).launch_host_func(int),
-        context,
+        context, capture, current,
     ]
     for step in range(300):
         if choose.random() < 0.1:
