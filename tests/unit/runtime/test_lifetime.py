@@ -260,7 +260,7 @@ def test_memory_keeps_the_context_that_keeps_its_device_open() -> None:
             assert all(pool.statistics.used == 0 for pool in pools)
             if rt.supports("aclrtGetPrimaryCtxState"):
                 assert not rt._runtime.lifecycle._is_set(1)
-            era = memory._owner.epoch
+            epoch = memory._owner.epoch
             del memory, pools[:]
             assert epoch.is_over
         """
