@@ -45,7 +45,7 @@ _OUTCOMES = {
 }
 
 # Assertions about the end of a program, whose traceback they show, and about the code of a call.
-_DIED = re.compile(r"^assert -(\d+) == 0\n.*returncode", re.MULTILINE)
+_DIED = re.compile(r"^assert -(\d+) == 0\n.*(?:returncode|Ended\()", re.MULTILINE)
 _NOT_SUPPORTED = re.compile(r"errors\.NotSupported: (?P<text>(?P<function>\w+): \[\d+[^\n]*?)(?:\\n|$)", re.MULTILINE)
 _CODE = re.compile(
     r"^assert (?P<text>200001|200006|207000) == .*(?:\n.*where \d+ = .*?(?P<function>acl\w+))?", re.MULTILINE
