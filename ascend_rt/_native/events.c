@@ -8,8 +8,8 @@ enum { INIT, CLOSE, RECORD_ON, IS_DONE, SYNCHRONIZE, PATHS };
 
 static hot_method paths[PATHS];
 
-/* Creates the usual kind of event. */
-static bool create(PyObject *object) {
+/* Creates an event that others do not know: the usual kind, or with time stamps. */
+static bool create(PyObject *object, uint32_t flags) {
     PyObject *const owner =
         initialize() ? owner_of_new(ON_DEVICE) : NULL; /* first: what is created has an owner at once */
     if (owner == NULL) {
@@ -18,13 +18,14 @@ static bool create(PyObject *object) {
     void *created = NULL;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
-    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, ACL_EVENT_SYNC);
+    code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, flags);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
         Py_DECREF(owner);
         fail(code, "aclrtCreateEventExWithFlag");
         return false;
     }
+    ((event *)object)->has_time = (flags & ACL_EVENT_TIME_LINE) != 0;
     return handle_own(object, created, owner);
 }
 
@@ -34,6 +35,10 @@ static PyObject *init_kind(PyObject *object, arguments args, Py_ssize_t count, P
     PyObject *given[PARAMETERS] = {NULL};
     if (!parse(&paths[INIT].of, given, args, count, names)) {
         return refuse_call(&paths[INIT], object, args, count, names);
+    }
+    const bool is_plain = is_none(given[OPTIONS]) && given[MANUAL_RESET] == NULL && given[IPC] == NULL;
+    if (is_plain && given[TIMING] == Py_True && LOAD(((handle *)object)->state) == NEW) {
+        return create(object, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) ? Py_NewRef(Py_None) : NULL;
     }
     for (int i = 0; i < PARAMETERS; ++i) {
         given[i] = given[i] != NULL ? given[i] : i == OPTIONS ? Py_None : Py_False;
@@ -46,12 +51,12 @@ static PyObject *event_init(PyObject *object, arguments args, Py_ssize_t count, 
     if (count != 0 || names != NULL || LOAD(((handle *)object)->state) != NEW) {
         return init_kind(object, args, count, names);
     }
-    return create(object) ? Py_NewRef(Py_None) : NULL;
+    return create(object, ACL_EVENT_SYNC) ? Py_NewRef(Py_None) : NULL;
 }
 
 PyObject *new_event(void) {
     PyObject *object = PyType_GenericAlloc(plain_event, 0);
-    if (object != NULL && !create(object)) {
+    if (object != NULL && !create(object, ACL_EVENT_SYNC)) {
         Py_CLEAR(object);
     }
     return object;

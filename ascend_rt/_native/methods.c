@@ -138,7 +138,9 @@ bool find_finite_limit(PyObject *timeout, int units_per_second, int32_t *limit) 
     return PyErr_Occurred() == NULL;
 }
 
-PyObject *call_declared(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+/* Calls the declaration of a method; a function has no self. */
+static PyObject *call_declared(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count,
+                               PyObject *names) {
     const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0, first = self != NULL;
     PyObject *tuple = PyTuple_New(first + count);
     PyObject *dictionary = tuple != NULL && named > 0 ? PyDict_New() : NULL;

@@ -171,9 +171,6 @@ PyObject *tuple_of(arguments args, Py_ssize_t count);
 /* Raises the error of a wrong call, which is that of the declaration in Python. */
 PyObject *refuse_call(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 
-/* Calls what a path is in the place of; a function has no self. */
-PyObject *call_declared(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
-
 /* Add the types Place and Block. */
 bool places_add(PyObject *module);
 bool blocks_add(PyObject *module);
