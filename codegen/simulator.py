@@ -123,7 +123,7 @@ def _unsupported(function: Function) -> str:
     result = "return " if function.returns == "aclError" else ""
     rest = "" if function.returns in ("aclError", "void") else " return {};"
     named = function.prototype.replace(f"{function.name}(", f"unsupported_{function.name}(", 1)
-    return f"static {named} {{ {result}{report}{rest} }}"
+    return f"{named} {{ {result}{report}{rest} }}"  # hidden; of a static function, clang mangles the name
 
 
 def _alias(function: Function) -> str:
