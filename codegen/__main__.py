@@ -39,7 +39,7 @@ def _has(path: Path, text: str) -> bool:
     return path.exists() and path.read_text(encoding="utf-8") == text
 
 
-# What the build asks for: generator -> the text of its file, from the headers that it is given.
+# Generators that the build calls -> the text of their file, from the headers that it is given.
 GENERATORS = {
     "pyacl": lambda _: pyacl.source(pyacl.entries()),
     "function-ids": lambda _: simulator.ids(declarations.load().functions),

@@ -53,7 +53,7 @@ ABORTS = (
     "aclrtStreamStop",
 )
 
-# Of what the support header names.
+# Types that the support header names.
 _SUPPORT_TYPES = """\
 typedef int aclError;
 typedef void *aclrtHostFunc;

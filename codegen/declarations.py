@@ -38,7 +38,7 @@ PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 # The oldest release whose headers are known; what is in it may be older.
 OLDEST = "8.1.RC1"
 
-# What <stdbool.h>, <stddef.h> and <stdint.h> declare, for a parser that reads no system header.
+# Declarations of <stdbool.h>, <stddef.h> and <stdint.h>, for a parser that reads no system header.
 _STANDARD_TYPES = ("bool", "size_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 _PRELUDE = "".join(f"typedef int {name};\n" for name in _STANDARD_TYPES)
 
@@ -57,7 +57,7 @@ class Function:
     """A declared function.
 
     ``prototype`` has no semicolon; ``since`` is the first release that has the function, and `OLDEST` may stand for an
-    older one; ``products`` are those that it is documented for, and None if no document tells.
+    older one; ``products`` are those that it is documented for, and None if no document says.
     """
 
     name: str
@@ -101,7 +101,7 @@ class ErrorConstant:
 
 @dataclass(frozen=True)
 class Declarations:
-    """What a set of headers declares."""
+    """Declarations of a set of headers."""
 
     cdef: str
     functions: tuple[Function, ...]
@@ -148,7 +148,7 @@ def _for_cffi(header: str) -> str:
 
 
 def _for_parser(family: str, header: str) -> str:
-    # The line directive makes pycparser report the family as the file, which tells where a function was declared.
+    # The line directive makes pycparser report the family as the file, to know where a function was declared.
     declarations = "".join(f"{line}\n" for line in _for_cffi(header).splitlines() if not line.startswith("#"))
     return f'#line 1 "{family}"\n{declarations}'
 

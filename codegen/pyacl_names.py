@@ -15,7 +15,7 @@ A line is ``name``, or ``name(parameters) -> results``, and after a ``;`` what i
 - ``ends_event``  the event, which is the first argument, is gone once the function has succeeded;
 - ``ends_calls``  no callback of the stream, which is the first argument, runs any more once the function has succeeded.
 
-Parameters and results are ints; ``name: type`` tells otherwise, and ``name=None`` what may be left out.
+Parameters and results are ints; ``name: type`` says otherwise, and ``name=None`` what may be left out.
 """
 
 RT = """

@@ -115,7 +115,7 @@ def function_table(declared: Declarations) -> str:
         f'OLDEST = "{declarations.OLDEST}"\n\n'
         "# The library of the vendor for the functions of a family that the runtime's own library does not have.\n"
         f"LIBRARIES = {{\n{libraries}\n}}\n\n"
-        "# Family, first release, products (None: no document tells), whether the facade calls it.\n"
+        "# Family, first release, products (None: no document says), whether the facade calls it.\n"
         f"FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {{  # fmt: skip\n{rows}\n}}\n"
     )
 

@@ -162,7 +162,7 @@ def _names_memory(function: Function) -> bool:
 
 
 def _info(function: Function) -> str:
-    # A function that no document tells about is taken to be on all products.
+    # A function that no document mentions is taken to be on all products.
     products = declarations.PRODUCTS if function.products is None else function.products
     mask = " | ".join(f"k{product}" for product in products) or "0"
     names_memory = str(_names_memory(function)).lower()

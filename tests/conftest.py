@@ -135,7 +135,7 @@ def lib() -> Any:
 
 @pytest.fixture
 def override(lib: Any) -> Iterator[Callable[[str, Callable[..., Any]], Callable[..., Any]]]:
-    """Return a function that puts another in the place of a C function until the test ends, and returns what it was."""
+    """Return a function that replaces a C function until the test ends, and returns the former one."""
     with ExitStack() as overridden:
         yield lambda name, function: overridden.enter_context(lib.override(name, function))
 

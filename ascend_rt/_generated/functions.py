@@ -15,7 +15,7 @@ LIBRARIES = {
     "queue": "libacl_tdt_queue.so",
 }
 
-# Family, first release, products (None: no document tells), whether the facade calls it.
+# Family, first release, products (None: no document says), whether the facade calls it.
 FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclGetRecentErrMsg": ("error", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
     "aclrtGetLastError": ("error", "8.1.RC1", "910B 910C 310B 310P 910 950", False),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What launches say of the memory that kernels access, and kernels that are functions of the host."""
+"""Declared memory accesses of launches, and kernels that run as functions of the host."""

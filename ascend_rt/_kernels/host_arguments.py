@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function of the host that does the work of a kernel is called with: views of the memory of a launch."""
+"""Arguments of a function of the host that runs as a kernel: views of the memory of a launch."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ static const struct {
     {"aclFinalize", finalize},
 };
 
-/* What the calling thread and the other one have in common. */
+/* State shared by the calling thread and the other one. */
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;

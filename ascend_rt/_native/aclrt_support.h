@@ -28,9 +28,9 @@ extern const size_t ascend_rt_slot_count;
 void (*ascend_rt_function(const char *name))(void);
 #define ASCEND_RT_IN_TABLE(name) ((__typeof__(name) *)ascend_rt_function(#name))
 
-/* What host threads wait for, and how: places of functions, which are those of the table. */
+/* Objects that host threads wait for, and how: places of functions, which are those of the table. */
 typedef struct ascend_rt_awaited {
-    int (*status)(void *object); /* NULL: nobody can ask */
+    int (*status)(void *object); /* NULL: there is none */
     int pending;                 /* the status until it is done */
     bool hides_drops;            /* whether the status stays pending when the work was dropped */
     aclError (*const *synchronize)(void *object);
@@ -74,7 +74,7 @@ void ascend_rt_python_graph_destroyed(void *graph);
 bool ascend_rt_enter(void);
 void ascend_rt_leave(void);
 
-/* What ascend_rt.pyacl._pyacl and ascend_rt._native.handles have in common with this module: the table, the callback
+/* Shared with ascend_rt.pyacl._pyacl and ascend_rt._native.handles: the table, the callback
  * gate, and what the module makes of calls, as declared below. Each enter() is followed by a leave(), even if the gate
  * is closed. */
 typedef struct ascend_rt_shared {
@@ -120,7 +120,7 @@ void **ascend_rt_place_of(const char *name);
 void ascend_rt_exchange(void **place, void *expected, void *function);
 /* Path of the library of that file name that is in the process already, or NULL. */
 const char *ascend_rt_loaded_path(const char *name);
-/* Whether that library has a symbol. */
+/* Returns true if that library has a symbol. */
 int ascend_rt_loaded_has(const char *name, const char *symbol);
 size_t ascend_rt_symbol_count(void);
 const char *ascend_rt_symbol_name(size_t index);
@@ -139,7 +139,7 @@ int ascend_rt_stream_status(void *stream);
 /* The handle of the graph that a stream is being captured into, or 0. */
 uint64_t ascend_rt_captured_graph(void *stream);
 
-/* A task that has failed, as the runtime tells exception callbacks. */
+/* A task that has failed, as the runtime reports it to exception callbacks. */
 typedef struct ascend_rt_failed_task {
     uint64_t number; /* of the failure in this process, from 1 */
     uint32_t task;   /* the runtime's numbers; UINT32_MAX where the whole device failed */
@@ -201,12 +201,12 @@ extern const aclsimCaptureFrames ascend_rt_capture_frames_entry;
 extern const aclsimNameFrame ascend_rt_name_frame_entry;
 /* Names the threads of Python to the simulator's search for deadlocks; while the gate is closed they are not known. */
 extern const aclsimThreadProvider ascend_rt_threads_entry;
-/* Whether Ctrl-C was pressed, asked by the main thread while it waits for a place in a full queue. */
+/* Returns true if Ctrl-C was pressed; asked by the main thread while it waits for a place in a full queue. */
 extern const aclsimInterruptCheck ascend_rt_interrupt_entry;
 /* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */
 extern const aclsimKernelFunction ascend_rt_kernel_entry;
 extern const aclsimReleaseFunction ascend_rt_release_entry;
-/* What the destruction of a graph calls, with the graph. */
+/* Called by the destruction of a graph, with the graph. */
 extern const aclrtCallback ascend_rt_graph_destroyed_entry;
 /* Closes the gate and waits for the callbacks that are inside; returns how many still are at the time limit. */
 int ascend_rt_close_gate(int32_t timeout_ms);

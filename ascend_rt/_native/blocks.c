@@ -20,7 +20,7 @@ static PyObject *block_enter(PyObject *self, PyObject *unused) {
     return entered;
 }
 
-/* Whether the generator has ended; otherwise with an exception. */
+/* Returns true if the generator has ended; otherwise with an exception. */
 static bool has_ended(PyObject *yielded) {
     if (yielded != NULL) {
         Py_DECREF(yielded);
@@ -29,7 +29,7 @@ static bool has_ended(PyObject *yielded) {
     return PyErr_Occurred() == NULL;
 }
 
-/* Whether an exception is what a generator makes of a StopIteration that it lets through (PEP 479). */
+/* Returns true if a generator has replaced a StopIteration that passed through it by this exception (PEP 479). */
 static bool is_of_stop(PyObject *now, PyObject *value) {
     PyObject *cause =
         now != NULL && PyErr_GivenExceptionMatches(value, PyExc_StopIteration) ? PyException_GetCause(now) : NULL;
@@ -37,7 +37,7 @@ static bool is_of_stop(PyObject *now, PyObject *value) {
     return cause == value;
 }
 
-/* Lets the generator see the exception of the block; returns whether it is to go on, which is then not raised here. */
+/* Lets the generator see the exception of the block; returns true if that goes on, and is not raised here. */
 static bool pass_on(block *self, PyObject *value) {
     PyObject *traceback = PyException_GetTraceback(value);
     PyObject *yielded = PyObject_CallMethod(self->generator, "throw", "O", value);

@@ -74,7 +74,7 @@ static bool refuse_part(PyObject *slice) {
     return false;
 }
 
-/* Of memory that is larger than Python's sizes. */
+/* Part of memory that is larger than Python's sizes. */
 static bool find_part_of_huge(const buffer *self, PyObject *slice, part *found) {
     PyObject *indices = PyObject_CallMethod(slice, "indices", "K", (unsigned long long)self->nbytes);
     if (indices == NULL) {

@@ -153,7 +153,7 @@ static PyObject *copy_async(PyObject *module, arguments args, Py_ssize_t count, 
     return result;
 }
 
-/* Whether an object is a plain integer that fits into a byte. */
+/* Returns true for a plain integer that fits into a byte. */
 static bool find_byte(PyObject *value, unsigned *found) {
     int overflow = 0;
     const long number = Py_TYPE(value) == &PyLong_Type ? PyLong_AsLongAndOverflow(value, &overflow) : -1;

@@ -81,7 +81,7 @@ bool record(event *self, stream *on) {
     aclError code;
     event_begin_record(self, (PyObject *)recording);
     Py_BEGIN_ALLOW_THREADS;
-    /* In a capture, the record is one of the graph, and tells nothing of what was submitted before. */
+    /* In a capture, the record is one of the graph, and says nothing about what was submitted before. */
     is_captured = ended != NULL && shared->captured_graph(stream) != 0;
     code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
     is_captured = is_captured || (ended != NULL && shared->captured_graph(stream) != 0); /* begun by another thread */
@@ -124,7 +124,7 @@ static PyObject *release_and_check(event *self, recorded newest, const char *fun
     return told != NULL ? Py_NewRef(result) : NULL;
 }
 
-/* What the completion of an event tells. */
+/* Ends a query or a wait that has found the event complete. */
 static inline PyObject *complete(event *self, recorded newest, const char *function, PyObject *result) {
     const bool is_plain = newest.before == NULL && has_no_failure(self, &self->window, false);
     return is_plain ? Py_NewRef(result) : release_and_check(self, newest, function, result);

@@ -25,7 +25,7 @@ PyObject *attribute_of(const char *module, const char *name) {
     return found;
 }
 
-/* What the garbage collector asks of the types: each lists its fields that are references. */
+/* Fields that are references, of each type, for the garbage collector. */
 
 static int root_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(object));
@@ -311,7 +311,7 @@ bool retention_has_last(retention *self, const PyObject *first, const PyObject *
     return is_same;
 }
 
-/* Whether a batch, or one before it, keeps anything. Python releases batches without the mutex. */
+/* Returns true if a batch, or one before it, keeps anything. Python releases batches without the mutex. */
 static bool keeps_anything(batch *ended) {
     bool keeps = false;
     if (!is_none((PyObject *)ended)) {

@@ -102,7 +102,7 @@ typedef struct failure_log {
     ascend_rt_report report; /* that is deferred */
 } failure_log;
 
-/* What a stream does from one report of a failed task to the next. */
+/* The work of a stream from one report of a failed task to the next. */
 typedef struct error_window {
     PyObject ob_base;
     uint64_t seen;      /* how many failures of the process were looked at */
@@ -130,7 +130,7 @@ static inline void set(PyObject **variable, PyObject *value) {
 /* Finds the pointer of an open object; without an exception. */
 bool handle_find_pointer(handle *self);
 
-/* Whether the object is open, and its pointer known. */
+/* Returns true if the object is open, and its pointer known. */
 static inline bool has_pointer(handle *self) {
     return LOAD(self->is_known) || (LOAD(self->state) == OPEN && handle_find_pointer(self));
 }
@@ -138,14 +138,14 @@ static inline bool has_pointer(handle *self) {
 /* Raises what is wrong with an object that is not open. */
 PyObject *handle_refuse(PyObject *object);
 
-/* Makes an open object a closed one; whether it was open, and nobody was faster. */
+/* Makes an open object a closed one; returns true if it was open, and no other thread was faster. */
 bool handle_shut(handle *self);
 /* Closes an object without a call; returns whether it had a handle, as Python's, or raises that it never had one. */
 PyObject *handle_forget(PyObject *object, PyObject *unused);
 /* Opens it again, and its views, because its handle, which was known, could not be destroyed. */
 void handle_reopen(handle *self);
 
-/* Whether an object has no handle, so that it can get one; otherwise with an exception. */
+/* Returns true if an object has no handle, so that it can get one; otherwise with an exception. */
 bool handle_can_be_made(PyObject *self);
 /* Makes a new object own a handle; takes the owner. */
 bool handle_own(PyObject *self, void *pointer, PyObject *owner);
@@ -158,7 +158,7 @@ bool has_deferred(void);
 
 /* Gives the handle of an object back that is discarded. Returns false if the method in Python has to. */
 bool discard(handle *self);
-/* Whether somebody is told of objects that own a handle. */
+/* Returns true if objects that own a handle are reported. */
 bool is_open_told(void);
 
 /* Aborts of streams, among them resets. What was aborted may look complete although it still runs: an event, or a
@@ -222,7 +222,7 @@ static inline recorded newest_record(event *self) {
     return found;
 }
 
-/* Whether what was asked of the event afterwards was about that record, as far as anybody can know. */
+/* Returns true if later questions to the event are known to have been about that record. */
 static inline bool is_newest(event *self, uint64_t number) {
     bool is_newest = false;
     BEGIN_LOCKED(self);
@@ -233,8 +233,8 @@ static inline bool is_newest(event *self, uint64_t number) {
 
 /* Adds what a task uses that was submitted: a tuple. */
 bool retention_add(retention *self, PyObject *objects);
-/* Whether the task that was submitted last uses the same: its batch keeps that as long as this task needs it. The
- * second may be NULL. */
+/* Returns true if the task that was submitted last uses the same: its batch keeps that as long as this task needs it.
+ * The second may be NULL. */
 bool retention_has_last(retention *self, const PyObject *first, const PyObject *second);
 /* Ends the open batch, and returns the newest that has ended; NULL if nothing is kept, or with an exception. */
 PyObject *retention_end_used(retention *self);

@@ -15,5 +15,5 @@ bool host_function_keep(PyObject *call);
 void host_function_forget(PyObject *call);
 void host_function_launched(PyObject *call);
 
-/* What the runtime is to call, with the call; it enters Python while the gate is open. */
+/* The function that the runtime calls, with the call; it enters Python while the gate is open. */
 void host_function_run(void *call);

@@ -20,7 +20,7 @@ _HAS_ARGUMENTS, _HAS_KEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS and CO_VARKEYWO
 
 
 def in_c(declared: _Declared) -> _Declared:
-    """Put the bodies in C in the place of a function, or of the methods and properties of a class that it has."""
+    """Replace a function, or the methods and properties of a class, by those that have a body in C."""
     return handles.install_hot_methods(declared, _definition)
 
 

@@ -85,7 +85,7 @@ PyObject *stream_of_argument(PyObject *given) {
     return call_rare("ascend_rt.stream", "given_or_current", "(O)", given);
 }
 
-/* What several paths do. */
+/* Shared by several methods. */
 
 PyObject *tuple_of(arguments args, Py_ssize_t count) {
     PyObject *tuple = PyTuple_New(count);

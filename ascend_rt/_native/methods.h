@@ -179,7 +179,7 @@ bool blocks_add(PyObject *module);
 bool copies_add(PyObject *module);
 bool kernels_add(PyObject *module);
 
-/* What several paths do. */
+/* Shared by several methods. */
 
 /* A call that submits a task to a stream, and what keeps the objects that the task uses: the stream, or, if that is
  * being captured, the graph, which has them before the call. */
@@ -222,7 +222,7 @@ bool submission_begin(submission *made, uint64_t graph, PyObject *first, PyObjec
  * meanwhile, that is not known: then the newest graph keeps what it uses, and the stream must, too. */
 bool submission_is_of_graph(const submission *made, PyObject *first, PyObject *second, bool *is_of_graph);
 
-/* Whether the task may have been submitted. */
+/* Returns true if the task may have been submitted. */
 static inline bool may_be_pending(const submission *made) { return made->code == ACL_SUCCESS || is_raised(made->code); }
 
 /* Ends it: None, when what the task uses is kept, or NULL with an exception. */
@@ -241,7 +241,7 @@ static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_s
     return has_none;
 }
 
-/* What may make a stream complete although it has not waited for what it should: failures and aborts so far. */
+/* Failures and aborts so far: each may complete a stream that has not waited as it should. */
 static inline uint64_t abort_or_failure_epoch(uint64_t aborts) {
     return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + atomic_load(shared->reports) + aborts : UNKNOWN;
 }

@@ -32,7 +32,7 @@ static inline bool pyacl_is_ready(const pyacl_function *function) {
 
 #define PYACL_FUNCTION(name, function) (*(__typeof__(name) **)(function)->slot->pointer)
 
-/* What a thread is doing: how many calls of this module it is in, and the exception of a callback that the call at the
+/* State of a thread: how many calls of this module it is in, and the exception of a callback that the call at the
  * top is to raise. */
 typedef struct pyacl_thread {
     unsigned depth;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What takes the place of the GIL in a Python without it; in one that has it, all of this is nothing.
+/* Substitutes for the GIL in a Python without it; with the GIL they do nothing.
  *
  * - The lock of an object guards its fields. It is given up where the GIL would be, while the thread waits or calls the
  *   runtime. Python's own access to the fields (PyMemberDef) takes the same lock.

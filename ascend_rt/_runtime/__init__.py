@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all objects have in common: the library, failures, what tasks keep alive, waits, the end."""
+"""Shared by all objects: the library, failures, lifetimes of operands, waits, the end of the process."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ascend_rt._runtime.failures import FailureLog
 
 WOULD_WAIT = -1
-"""What the functions ``ascend_rt_synchronize_…`` answer in the main thread instead of waiting long."""
+"""Answer of the functions ``ascend_rt_synchronize_…`` in the main thread instead of waiting long."""
 
 _LIMITED = {
     "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",
@@ -91,7 +91,7 @@ class _Wait:
         return self._code, self._message
 
     def leave(self) -> None:
-        """Go without the result: nobody waits for it any more."""
+        """Go without the result, which no thread waits for any more."""
         self._is_left[0] = True
 
 

@@ -28,7 +28,7 @@ class CaptureFailure(NamedTuple):
 
 
 class Captured:
-    """What belongs to one capture."""
+    """One capture: its batch, and the calls that failed."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch  # of the graph

@@ -64,7 +64,7 @@ _asked: str | None = None  # by use()
 _opened: BackendSelection | None = None
 _is_usable = True
 warn_of_simulator = True
-"""Whether a program is warned that it gets the simulator without having asked; the command line says so itself."""
+"""True if a program is warned that it gets the simulator without having asked; the command line says so itself."""
 _side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
 _elsewhere: set[str] = set()  # functions of side libraries that were not tried
 
@@ -73,7 +73,7 @@ class _Loaded(Lib):
     """The functions of the loaded library, and all constants, as attributes; see the module's docstring."""
 
     def override(self, name: str, function: Callable[..., Any]) -> AbstractContextManager[Callable[..., Any]]:
-        """Put a Python function in the place of a C function for a ``with`` block, as a test may.
+        """Replace a C function by a Python function for a ``with`` block, as a test may.
 
         All callers get it, in all threads: the objects of this package, calls of ``lib``, and :mod:`acl`.
 
@@ -275,7 +275,7 @@ def check(code: int, function: str) -> None:
 def failure(code: int, function: str, task: FailedTask | None = None, message: str | None = None) -> AclError:
     """Return the exception for a failed call, with the runtime's text for it: by default that of this thread.
 
-    If a function that raises is in the place of the C function, what that raises is raised.
+    If the C function was replaced by one that raises, its exception is raised.
     """
     raise_kept(code)
     if function in stand_ins:
@@ -396,7 +396,7 @@ def _open(choice: BackendSelection) -> tuple[str, ...]:
 
 
 def _stand_in(functions: dict[str, Callable[..., NoReturn]]) -> None:
-    """Put functions that raise in the place of C functions."""
+    """Replace C functions by functions that raise."""
     stand_ins.update(functions)
     _table.__dict__.update(functions)
 
@@ -551,7 +551,7 @@ def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
     _raw.ascend_rt_forget()
 
 
-# What the extension module makes of calls.
+# Calls that the extension module combines.
 _CALLERS = (
     "ascend_rt_captured_graph",
     "ascend_rt_event_status",

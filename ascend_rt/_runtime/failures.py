@@ -56,7 +56,7 @@ _LIMITS = (lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, lib.ACL_ERROR_RT_EVENT_SYNC_TIM
 _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
 needs_polling = True
-"""Whether the library tells no exception callback: then only the stream itself can be asked."""
+"""True if the library reports nothing to exception callbacks: then only the stream itself can be asked."""
 
 refusal = ""
 """Why it does not."""
@@ -97,7 +97,7 @@ class FailedTask(NamedTuple):
 
 
 def listen() -> None:
-    """Note the tasks that fail from now on, if the library tells."""
+    """Note the tasks that fail from now on, if the library reports them."""
     global needs_polling, refusal
     try:
         call("aclrtExceptionInfoCallbackRegister", lib.ascend_rt_exception_entry)
@@ -195,7 +195,7 @@ def forget_context(context: Any) -> None:
 
 
 class ErrorWindow(handles.ErrorWindow):
-    """What a stream does from one report of a failed task to the next."""
+    """Work of a stream from one report of a failed task to the next."""
 
     __slots__ = ("_failure", "_log", "_stream", "reported")
 
@@ -300,5 +300,5 @@ def task_of(found: Any) -> FailedTask:
 
 
 def is_of_a_task(error: AclError) -> bool:
-    """Whether an error of a synchronization reports a task that has failed, and not the synchronization itself."""
+    """Return True if an error of a synchronization reports a task that has failed, and not the synchronization itself."""
     return error.task is not None or isinstance(error, (TaskFailed, DeviceLost))

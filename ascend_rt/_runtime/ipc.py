@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What everything that processes share has in common: keys, and who may open them."""
+"""Keys of objects that processes share, and the processes that may open them."""
 
 from __future__ import annotations
 

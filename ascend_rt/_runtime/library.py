@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program is told of the library in use."""
+"""Description of the library in use."""
 
 from __future__ import annotations
 

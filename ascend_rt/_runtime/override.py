@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions in the place of C functions, for all callers: in the slots of the table."""
+"""Replacement of C functions by Python functions for all callers, in the slots of the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _callbacks: list[Any] = []  # for ever: another thread may be about to call one
 
 @block
 def override(name: str, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """Put a function in the place of another; see :meth:`ascend_rt._runtime.driver._Loaded.override`."""
+    """Replace a C function; see :meth:`ascend_rt._runtime.driver._Loaded.override`."""
     load()
     place = lib.ascend_rt_place_of(name.encode())
     if not place:
@@ -46,7 +46,7 @@ def _keep(kind: object, error: BaseException, traceback: object) -> int:
 
 
 def _raising(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that raises what another function in Python, which C calls inside, has raised."""
+    """Return a function that raises the exception of a replacement that C has called inside of it."""
 
     def call(*arguments: Any) -> Any:
         result = function(*arguments)

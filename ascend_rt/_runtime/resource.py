@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every object with a runtime handle has in common: its handle is given back once, by the first that closes it."""
+"""Base of every object with a runtime handle: the handle is given back once, by the first that closes it."""
 
 from __future__ import annotations
 

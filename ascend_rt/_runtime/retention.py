@@ -289,7 +289,7 @@ def conclude_all(log: FailureLog, code: int, function: str, message: str | None,
 
 
 def has_reported(code: int, context: Any) -> bool:
-    """Whether a stream of a context has reported a failure with this code before."""
+    """Return True if a stream of a context has reported a failure with this code before."""
     return bool(code) and any(found.context == context and found.window.reported == code for found in _of_streams())
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decides, when a program starts, which package an import finds."""
+"""Import hooks, which choose at the start of a program the package that an import finds."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's adapter, torch_npu, is told by the environment on the simulator."""
+"""Environment of PyTorch's adapter, torch_npu, on the simulator."""
 
 from __future__ import annotations
 

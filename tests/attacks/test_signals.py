@@ -16,7 +16,7 @@ SCRIPT = """
 class Interruption(Exception):
     pass
 
-armed = False
+armed, interruptions = False, 0
 
 def handler(number, frame):
     global armed
@@ -28,7 +28,7 @@ def handler(number, frame):
 signal.signal(signal.SIGALRM, handler)
 
 def interrupted(operation):
-    global armed
+    global armed, interruptions
     try:
         armed = True
         signal.setitimer(signal.ITIMER_REAL, choose.choice([2e-6, 1e-5, 3e-5, 1e-4]))
@@ -39,7 +39,7 @@ def interrupted(operation):
         finally:
             armed = False
     except Interruption:
-        pass
+        interruptions += 1
     return None
 
 before = left()
@@ -103,6 +103,7 @@ def play():
 play()
 after = left()
 assert after == before, (before, after)
+assert interruptions > 10, interruptions  # else nothing was tried
 """
 
 

@@ -67,7 +67,7 @@ def _interrupted(call: Callable[[], object], at: int) -> str | None:
 
 
 def _is_of_override(frame: FrameType | None) -> bool:
-    """Return True in what a test has put in the place of a C function, in which Python calls no handler."""
+    """Return True in a replacement of a C function: in the C function Python calls no handler."""
     files = [it.f_code.co_filename for it in (frame, frame and frame.f_back) if it is not None]
     return override.__file__ in files
 
