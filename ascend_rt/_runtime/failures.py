@@ -300,5 +300,5 @@ def task_of(found: Any) -> FailedTask:
 
 
 def is_of_a_task(error: AclError) -> bool:
-    """Return True if an error of a synchronization reports a task that has failed, and not the synchronization itself."""
+    """Return True if an error of a synchronization reports a failed task, and not the synchronization itself."""
     return error.task is not None or isinstance(error, (TaskFailed, DeviceLost))
