@@ -166,7 +166,7 @@ class _Table:
         return [Value(snake(match[1]) if match else "value", _annotation(function.returns))]
 
     def _is_output(self, parameter: Parameter) -> bool:
-        """Return True for where the C function writes a number or a handle: ``int32_t *``, ``aclrtStream *``, ``void **``."""
+        """Return True if the C function writes a number or a handle to the parameter, as to an ``int32_t *``."""
         plain = re.sub(r"\* const$", "*", parameter.type)
         if plain.startswith("const ") or not plain.endswith("*"):
             return False
