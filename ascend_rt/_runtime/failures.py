@@ -165,12 +165,13 @@ class FailureLog(handles.FailureLog):
         windows : callable
             Given the error, returns the windows that begin with its report, each behind the retention of its stream.
         """
-        text = self.text if message is None and self.code else message
+        first, text = self.code, self.text if message is None and self.code else message
         failed = None if code in _LIMITS else self.deferred(function, task)
         if failed is not None:
             self.report(again(failed, function), windows(failed))
-        elif code:
+        elif code and not (first in (0, code) and is_of_a_task(error_for(code, function, "", task(code)))):
             raise failure(code, function, message=text)
+        # Otherwise the call has noted the failure of a task, and another thread has raised it meanwhile.
 
 
 _of_context: dict[int, FailureLog] = {}  # by handle

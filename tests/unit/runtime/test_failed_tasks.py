@@ -573,3 +573,27 @@ def test_more_failures_than_are_kept(device: Device) -> None:
 def test_every_error_of_the_package_has_one_base() -> None:
     for error in (AclError, ClosedError, ForkedProcess, LibraryError, RuntimeClosed, WrongState):
         assert issubclass(error, AscendError)
+
+
+@pytest.mark.simulator("faults")
+def test_one_of_the_threads_that_wait_raises_the_failure(device: Device) -> None:
+    for _ in range(50):
+        raised: list[int] = []
+
+        def wait(stream: Stream, raised: list[int]) -> None:
+            device.set_current()
+            try:
+                stream.synchronize()
+            except TaskFailed as error:
+                raised.append(error.code)
+
+        with Stream() as stream:
+            with Latch(stream):
+                sim.fail_task(507015, stream)
+                stream.record()
+                threads = [threading.Thread(target=wait, args=(stream, raised)) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+            for thread in threads:
+                thread.join()
+        assert raised == [507015]
