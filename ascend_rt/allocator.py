@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt import callback
 from ascend_rt._native.handles import Place
 from ascend_rt._runtime.driver import address, call, ffi, lib, pointer
-from ascend_rt._runtime.lifecycle import HOST, DeviceEpoch, epoch_of
+from ascend_rt._runtime.lifecycle import DeviceEpoch, epoch_of
 from ascend_rt._runtime.locks import new_lock
 from ascend_rt.context import Context, current_device_id
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
@@ -405,7 +405,7 @@ class CachingAllocator(Allocator):
             return
         # The stream, or its context, may be destroyed: then it has no work.
         with suppress(InvalidHandle, InvalidArgument):
-            there = Context._lend(stream._context, HOST) if stream._context else Place()
+            there = Context._at(stream._context_address) if stream._context_address else Place()
             last_use = there._call(stream.record)
             stream._retention.retain(self)  # and with it what is cached
             with self._lock:

@@ -30,10 +30,8 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ascend_rt._native import handles
-from ascend_rt._runtime.driver import address
 
 __all__ = ["on_error"]
 
@@ -46,9 +44,9 @@ Those are functions in a stream and of :func:`ascend_rt.on_task_failed`, kernels
 _pending: set[handles.Call] = handles.pending
 
 
-def launched(stream: Any) -> list[handles.Call]:
+def launched(stream: int) -> list[handles.Call]:
     """Return the calls that a stream has so far: those that an abort or a destruction drops, unlike later ones."""
-    wanted = address(stream) or None  # NULL is another stream in each context
+    wanted = stream or None  # NULL is another stream in each context
     return [call for call in _pending.copy() if call.stream == wanted and call.is_launched]
 
 

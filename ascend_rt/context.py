@@ -81,7 +81,7 @@ class Context(Place, Resource):
             if counted and not self._is_open:
                 lifecycle.uncount_context(counted[0])
             raise
-        failures.begin_context(out[0], self._log)
+        failures.begin_context(address(out[0]), self._log)
         lifecycle.explicit_contexts[address(out[0])] = self
 
     @classmethod
@@ -95,6 +95,11 @@ class Context(Place, Resource):
         context = cls.__new__(cls)
         context._borrow(handle, owner)
         return context
+
+    @classmethod
+    def _at(cls, handle: int) -> Self:
+        """Borrow a context of ours for calls in it."""
+        return cls._lend(ffi.cast("aclrtContext", handle), HOST)
 
     @classmethod
     def current(cls) -> Self | None:
@@ -123,15 +128,15 @@ class Context(Place, Resource):
         TaskFailed
             A task has failed there, and no synchronization has reported it. The context is closed.
         """
-        handle = self._finish() if self._is_open and self._is_to_destroy else None
+        handle = self._finish() if self._is_open and self._is_to_destroy else 0
         super().close()
         if self._owned:
             device = self._owner.epoch.device_id
             retention.conclude_all(self._log, 0, "aclrtSynchronizeDevice", None, device, handle)
 
-    def _finish(self) -> Any:
+    def _finish(self) -> int:
         """Wait for the work; what a task has failed with stays deferred. Return the handle."""
-        handle, log = self._handle, self._log
+        handle, log = self.handle, self._log
         with suppress(AclError):  # unless other code has destroyed it
             code, _ = self._call(blocking.wait_for_context, log)
             if retention.has_reported(code, handle) or isinstance(error_for(code, ""), DeviceLost):
@@ -165,7 +170,7 @@ class Context(Place, Resource):
 
     def _destroy(self, handle: Any) -> None:
         lifecycle.destroy_context(self, handle)
-        failures.forget_context(handle)
+        failures.forget_context(address(handle))
 
 
 def owner_of_new(device_id: int | None = None) -> Owner:
@@ -178,6 +183,12 @@ def owner_of_new(device_id: int | None = None) -> Owner:
     if explicit is not None and device_id in (None, explicit._owner.epoch.device_id):
         return Owner(explicit._owner.epoch, explicit)
     return owner_on_device() if device_id is None else lifecycle.owner_of(device_id)
+
+
+def owner_of_stream(context: int) -> Owner:
+    """Return what a new stream lives in, in the calling thread's context, whose handle is given."""
+    created_in = owner_of_new()
+    return Owner(lifecycle.epoch_of_context(context, created_in.epoch.device_id), created_in.context)
 
 
 def owner_on_device() -> Owner:

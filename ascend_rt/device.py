@@ -6,12 +6,12 @@ from __future__ import annotations
 from contextlib import suppress
 from enum import IntEnum
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ascend_rt import context
 from ascend_rt._native.handles import Place
 from ascend_rt._runtime import blocking, failures, lifecycle, retention, timeouts
-from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
+from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib
 from ascend_rt._runtime.lifecycle import HOST
 from ascend_rt.errors import AclError
 
@@ -187,7 +187,7 @@ class Device(Place):
         with suppress(AclError):  # unless it is lost
             primary = lifecycle.primary_context(self._id)
             if primary is not None:
-                failures.forget_context(primary)
+                failures.forget_context(address(primary))
                 context.Context._lend(primary, HOST)._call(blocking.wait_for_context, failures.FailureLog())
 
     def attribute(self, attribute: DevAttr) -> int:
@@ -379,9 +379,9 @@ class Device(Place):
         retention.release_completed()
         lifecycle.close_deferred()
 
-    def _wait(self, limit: int) -> tuple[Any, failures.FailureLog, int, str]:
+    def _wait(self, limit: int) -> tuple[int, failures.FailureLog, int, str]:
         """Wait for the streams of the calling thread's context; return that, its log, the code and its text."""
-        where = context.current_handle()
+        where = address(context.current_handle())
         log = failures.of_context(where)
         return where, log, *blocking.wait_for_context(log, limit)
 

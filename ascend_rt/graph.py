@@ -12,7 +12,7 @@ from ascend_rt._native.handles import Batch, GraphHandle
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.captures import Captured
 from ascend_rt._runtime.driver import address, call, check, failure, ffi, is_expected, lib, usable
-from ascend_rt._runtime.lifecycle import HOST, Owner
+from ascend_rt._runtime.lifecycle import Owner
 from ascend_rt._runtime.resource import Resource
 from ascend_rt.context import Context, current_handle, owner_of_new
 from ascend_rt.errors import AclError, CaptureError
@@ -109,10 +109,10 @@ class Graph(Resource, GraphHandle):
     True
     """
 
-    __slots__ = ("_captured", "_changed", "_context", "_submitted")
+    __slots__ = ("_captured", "_changed", "_context_address", "_submitted")
     _captured: Batch  # operands of the tasks since the capture
     _changed: dict[int, tuple[object, ...]]  # operands of tasks that were changed, by their handles
-    _context: Any
+    _context_address: int
     _submitted: dict[int, tuple[object, ...]]  # those that take their place with the next update that succeeds
     _what = "graph"
     _needs_context = True
@@ -121,7 +121,7 @@ class Graph(Resource, GraphHandle):
     def _being_captured(cls, stream: Stream, batch: Batch, where: Owner) -> Self:
         """Return a graph that is closed, until its capture has ended."""
         graph = cls.__new__(cls)
-        graph._context = stream._context or current_handle()
+        graph._context_address = stream._context_address or address(current_handle())
         graph._captured, graph._changed, graph._submitted = batch, {}, {}
         graph._retained = graph._new_batch()
         graph._borrow(None, where)
@@ -259,7 +259,7 @@ class Graph(Resource, GraphHandle):
     def _destroy(self, handle: Any) -> None:
         code = self._give_back(lib.aclmdlRIDestroy)
         if is_expected(code, *_ANOTHER_CONTEXT):
-            code = Context._lend(self._context, HOST)._call(self._give_back, lib.aclmdlRIDestroy)
+            code = Context._at(self._context_address)._call(self._give_back, lib.aclmdlRIDestroy)
         if code:
             check(code, "aclmdlRIDestroy")
         self._captured = self._retained = Batch()  # executions that are under way have their own

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ascend_rt._native.handles import PoolBufferHandle, PoolHandle
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import lifecycle
-from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
-from ascend_rt._runtime.lifecycle import HOST
+from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib
 from ascend_rt._runtime.resource import Resource
 from ascend_rt.context import Context, current_handle, owner_of_new
 from ascend_rt.device import Device, id_of
@@ -164,7 +163,6 @@ class PoolBuffer(Buffer, PoolBufferHandle):
     __slots__ = ()
     _what = "pool buffer"
     _stream: Stream  # in whose order it is freed
-    _context: Any  # the handle of its context
     _needs_context = True
 
     def __init__(self, nbytes: int, pool: MemoryPool, stream: Stream) -> None: ...
@@ -182,7 +180,7 @@ class PoolBuffer(Buffer, PoolBufferHandle):
         """Note the stream in whose order the memory is freed."""
         # The Python object of a borrowed stream may be closed while the stream goes on: then take one that is not.
         self._stream = stream if stream._owned else stream.from_handle(stream.handle)
-        self._context = stream._context or current_handle()
+        self._context_address = stream._context_address or address(current_handle())
 
     def _destroy(self, handle: Any) -> None:
         if cast(MemoryPool, self._parent).is_closed:  # which has freed all its memory
@@ -197,5 +195,5 @@ class PoolBuffer(Buffer, PoolBufferHandle):
         arguments = lib.aclrtMemPoolFreeAsync, self._stream._handle
         code = self._give_back(*arguments)
         if is_expected(code, lib.ACL_ERROR_RT_STREAM_CONTEXT):  # discarded by a thread with another context
-            code = Context._lend(self._context, HOST)._call(self._give_back, *arguments)
+            code = Context._at(self._context_address)._call(self._give_back, *arguments)
         return code

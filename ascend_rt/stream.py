@@ -7,11 +7,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ascend_rt import allocator, callback
+from ascend_rt import callback
 from ascend_rt._native.blocks import block
 from ascend_rt._native.handles import (
     StreamHandle,
@@ -19,6 +18,7 @@ from ascend_rt._native.handles import (
     note_default_stream,
     release,
     release_synchronized,
+    retention_of,
 )
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import blocking, failures, lifecycle
@@ -27,7 +27,7 @@ from ascend_rt._runtime.lifecycle import HOST, Owner, epoch_of_context
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.retention import Retention, when_over
 from ascend_rt._runtime.timeouts import FOR_EVER
-from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none, owner_of_new
+from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
 from ascend_rt.event import Event
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from ascend_rt.options import StreamOptions
 
 _COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_READY
-
-_STREAM = ffi.typeof("aclrtStream *")
-_LOWEST_PRIORITY = 7
 
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
 
@@ -91,29 +88,14 @@ class Stream(Resource, StreamHandle):
     array([7, 7, 7], dtype=uint8)
     """
 
-    __slots__ = ("_context", "_foreign")
+    __slots__ = ()
     _retention: Retention
-    _what = "stream"
     _foreign: object  # another package's object of a borrowed stream, which may own it
+    _what = "stream"
 
     def __init__(
         self, options: StreamOptions | None = None, /, *, priority: int = 0, flags: StreamFlag | int = 0
-    ) -> None:
-        if options is not None:
-            from ascend_rt.options import StreamOptions
-
-            if not isinstance(options, StreamOptions) or (priority, flags) != (0, 0):
-                raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
-            priority, flags = options.priority, options.flags
-        self._begin()
-        lifecycle.close_deferred()
-        context, created_in, out = current_handle(), owner_of_new(), ffi.new(_STREAM)
-        priority = min(max(index(priority), 0), _LOWEST_PRIORITY)
-        where = Owner(epoch_of_context(context, created_in.epoch.device_id), created_in.context)
-        self._prepare(Retention(ffi.NULL, where.epoch, context), context)  # what may be discarded needs it
-        self._make(where, out, "aclrtCreateStreamWithConfig", out, priority, index(flags))
-        self._retention.begin(out[0])
-        allocator.forget_stream(self._retention.stream)  # an older stream that had this handle
+    ) -> None: ...
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
@@ -129,10 +111,10 @@ class Stream(Resource, StreamHandle):
         context = current_handle_or_none()
         if not handle and context is not None and supports("aclrtCtxGetCurrentDefaultStream"):
             handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
-        borrowed = ffi.cast("aclrtStream", handle)
-        where = HOST if context is None else Owner(epoch_of_context(context, current_device_id()))
-        stream._prepare(Retention.of(borrowed, where.epoch, context), context)
-        stream._borrow(borrowed, where)
+        stream._context_address = of = 0 if context is None else address(context)
+        where = HOST if context is None else Owner(epoch_of_context(of, current_device_id()))
+        stream._retention = retention_of(handle, where.epoch, of)
+        stream._borrow(ffi.cast("aclrtStream", handle), where)
         return stream
 
     @classmethod
@@ -175,12 +157,12 @@ class Stream(Resource, StreamHandle):
             The calling thread has no current context.
         """
         stream = _current.get()
-        context = current_handle()
-        if stream is not None and stream._context in (context, None) and not stream._is_ended:
+        context = address(current_handle())
+        if stream is not None and stream._context_address in (context, 0) and not stream._is_ended:
             return stream
         handle = _default_handle()
         found = _default_streams.get(handle)
-        if found is None or not found._is_open or found._context != context:
+        if found is None or not found._is_open or found._context_address != context:
             found = _default_streams[handle] = cls.from_handle(handle)
         note_default_stream(found)
         return found
@@ -207,12 +189,6 @@ class Stream(Resource, StreamHandle):
                 yield self
             finally:
                 _current.reset(token)
-
-    def _prepare(self, retention: Retention, context: Any | None) -> None:
-        self._context = context
-        self._context_address = 0 if context is None else address(context)
-        self._foreign = None
-        self._retention = retention
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 
@@ -387,7 +363,7 @@ class Stream(Resource, StreamHandle):
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
-        launched = callback.launched(self._handle)
+        launched = callback.launched(self.handle)
         ended = self._retention.end_batch()
         call("aclrtStreamAbort", self._handle)
         release(ended)
@@ -416,7 +392,7 @@ class Stream(Resource, StreamHandle):
     def context(self) -> Context:
         """The context that it belongs to, borrowed; if that is not known, as with :attr:`device`."""
         self._handle  # noqa: B018
-        return Context._lend(self._context or current_handle(), self._owner)
+        return Context._lend(ffi.cast("aclrtContext", self._context_address) or current_handle(), self._owner)
 
     def __ascend_stream__(self) -> tuple[int, int]:
         """Return the version of the protocol and the handle, for other packages (see :meth:`from_foreign`)."""
@@ -457,46 +433,19 @@ class Stream(Resource, StreamHandle):
         AclError
             The stream could not be destroyed; it stays open and may be closed again.
         """
-        if callback.is_inside() and self._is_open and self._owned:
-            raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
-        self._closing(self._end, force)
-        # Also if an earlier close was interrupted that has destroyed it; not if a reset has, which reports nothing.
-        if self._owned and not self._owner.epoch.is_over:
-            self._retention.conclude(0, "aclrtSynchronizeStream")
 
-    def _end(self, handle: Any, force: bool) -> None:
-        """Close the stream, which counts as closed already; what a task has failed with stays deferred."""
-        if not usable():
-            return
-        if not self._owned:
-            self._let_tasks_go_on()
-            return
-        retention = self._retention
-        try:
-            ended, launched = retention.end_batch(), callback.launched(handle)
-            if not force:
-                self._finish(handle)
-            retention.is_ending = retention.life.is_destroyed = True
-            self._destroy(handle, force)
-        except BaseException:
-            if self._is_closing:
-                retention.life.is_destroyed = False
-            raise
-        finally:
-            retention.is_ending = False
-        if force:
-            retention.failures.discard()
-        when_over(retention.device, partial(_let_go, retention, ended, launched))
+    def _refuse_inside(self) -> NoReturn:
+        raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
 
-    def _finish(self, handle: Any) -> None:
-        """Wait for the work.
+    def _finish(self, code: int) -> None:
+        """Go on waiting for the work of a stream that is closing, after a first attempt that has returned a code.
 
-        Destroying the stream would wait too, but say nothing. Other errors are left to the destruction.
+        What a task has failed with stays deferred. Other errors are left to the destruction.
         """
-        retention, log = self._retention, self._retention.failures
-        if self._owner.epoch.is_over or lib.ascend_rt_captured_graph(handle):
-            return
-        code = self._in_its_context(lib.ascend_rt_synchronize_stream, handle, FOR_EVER, log.into)
+        retention, log, handle = self._retention, self._retention.failures, self._retention.life.handle
+        if is_expected(abs(code), *_ANOTHER_CONTEXT):
+            there = Context._at(self._context_address)
+            code = there._call(lib.ascend_rt_synchronize_stream, handle, FOR_EVER, log.into)
         if code == blocking.WOULD_WAIT:
             code, _ = blocking.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
         if code > 0 and code == retention.window.reported and code == lib.aclrtSynchronizeStream(handle):
@@ -504,22 +453,9 @@ class Stream(Resource, StreamHandle):
         retention.window.failure("aclrtSynchronizeStream")  # known from now on: it cannot be looked for afterwards
         retention.window.note_stream()
 
-    def _in_its_context(self, function: Callable[..., int], *arguments: Any) -> int:
-        """Call a function; if that needs the stream's context, which the thread does not have, make it current."""
-        code = function(*arguments)
-        if is_expected(abs(code), *_ANOTHER_CONTEXT):
-            code = Context._lend(self._context, HOST)._call(function, *arguments)
-        return code
-
-    def _destroy(self, handle: Any, force: bool = False) -> None:
-        if self._owner.epoch.is_over:  # it went with its context
-            return
-        allocator.forget_stream(address(handle), self._owner.epoch)
-        lib.ascend_rt_await_left(handle)
-        name = "aclrtDestroyStreamForce" if force else "aclrtDestroyStream"
-        code = self._in_its_context(self._give_back, getattr(lib, name))
-        if not is_expected(code, lib.ACL_ERROR_RT_INVALID_HANDLE):  # its device was reset
-            check(code, name)
+    def _destroy_there(self, function: str) -> int:
+        """Destroy the stream, which is closing, in its context, which the thread does not have."""
+        return Context._at(self._context_address)._call(self._give_back, getattr(lib, function))
 
     def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         if is_too_late() or not usable():
@@ -540,7 +476,8 @@ class Stream(Resource, StreamHandle):
     def _let_tasks_go_on(self) -> None:
         """Keep what the tasks use although this object is discarded."""
         retention = self._retention
-        retention.detach(_recorded_behind(retention) if retention else None)
+        if usable():
+            retention.detach(_recorded_behind(retention) if retention else None)
 
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
@@ -556,14 +493,15 @@ class Stream(Resource, StreamHandle):
     def _is_busy(self) -> bool:
         if lib.ascend_rt_captured_graph(self._handle):
             return False
-        status = self._in_its_context(lib.ascend_rt_stream_status, self._handle)
+        status = lib.ascend_rt_stream_status(self._handle)
+        if is_expected(-status, *_ANOTHER_CONTEXT):
+            status = Context._at(self._context_address)._call(lib.ascend_rt_stream_status, self._handle)
         is_expected(status < 0)  # the destruction will tell
         return status == _PENDING
 
     def _identity(self) -> tuple[object, ...]:
         handle = address(self._handle)
-        context = 0 if handle or self._context is None else address(self._context)  # each has a default stream
-        return self._what, handle, context
+        return self._what, handle, 0 if handle else self._context_address  # each has a default stream
 
     def _description(self) -> str:
         number, where = ffi.new("int32_t *"), self._retention.window.where
@@ -589,11 +527,24 @@ def given_or_current(stream: Stream | None) -> Stream:
 _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
 
 
-def _let_go(retention: Retention, ended: Batch | None, launched: list[Call]) -> None:
-    """Release what the tasks of a stream have used that is gone."""
-    release(ended)
-    retention.end_batch()  # which leaves nothing behind
-    callback.drop(launched)
+def _options_alone(options: object, *keywords: object) -> tuple[int, StreamFlag | int]:
+    """Return the priority and the flags of options, beside which there may be no keywords."""
+    from ascend_rt.options import StreamOptions
+
+    if not isinstance(options, StreamOptions) or any(keywords):
+        raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
+    return options.priority, options.flags
+
+
+def _let_go_when_over(retention: Retention, ended: Batch | None, launched: list[Call] | None) -> None:
+    """Release what the tasks of a stream have used that is gone, when no reset of its device goes on any more."""
+
+    def let_go() -> None:
+        release(ended)
+        retention.end_batch()  # which leaves nothing behind
+        callback.drop(launched or [])
+
+    when_over(retention.device, let_go)
 
 
 def _recorded_behind(retention: Retention) -> Event | None:

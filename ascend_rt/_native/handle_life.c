@@ -16,6 +16,7 @@ static PyObject *closed_error;  /* ascend_rt.errors.ClosedError */
 static PyObject *wrong_state;   /* ascend_rt.errors.WrongState */
 static PyObject *ascend_error;  /* ascend_rt.errors.AscendError */
 static PyObject *zero;          /* the index of what a cell holds */
+static PyObject *close_name;    /* "close" */
 static PyObject *deferred;      /* a deque: discarded objects that are to be closed later */
 static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
@@ -111,7 +112,7 @@ static bool is_owner(PyObject *object) {
 /* From pointer to view and back by C alone: in Python another thread might close the object meanwhile, and both would
  * have the handle; and the exception of a signal handler might come. */
 
-static PyObject *view_of(void *pointer) {
+PyObject *view_of(void *pointer) {
     PyObject *number = PyLong_FromVoidPtr(pointer);
     PyObject *view = number != NULL ? PyObject_CallFunctionObjArgs(cast, pointer_type, number, NULL) : NULL;
     Py_XDECREF(number);
@@ -359,8 +360,12 @@ static bool shut(handle *self, enum state other, enum state to) {
 
 bool handle_shut(handle *self) { return shut(self, OPEN, CLOSED); }
 
+bool handle_begin_closing(handle *self) { return shut(self, ENDED, CLOSING); }
+
+void handle_end_closing(handle *self) { finish_closing(self, NULL); }
+
 void handle_reopen(handle *self) {
-    open_with(self, self->pointer, NULL);
+    open_with(self, self->pointer, get_field(self, &self->view));
     reopen_views(self);
 }
 
@@ -415,9 +420,15 @@ static PyObject *handle_closing(PyObject *object, PyObject *const *args, Py_ssiz
 
 static PyObject *handle_give_back(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     handle *const self = (handle *)object;
-    PyObject *view = count > 0 && LOAD(self->state) == CLOSING ? get_field(self, &self->view) : NULL;
-    if (view == NULL) {
+    const bool is_closing = count > 0 && LOAD(self->state) == CLOSING;
+    PyObject *view = is_closing ? get_field(self, &self->view) : NULL;
+    if (is_closing && view == NULL) { /* the pointer is known, and nothing else was asked for */
+        view = view_of(self->pointer);
+    }
+    if (view == NULL && PyErr_Occurred() == NULL) {
         PyErr_SetString(PyExc_TypeError, "_give_back() takes a function, while the object is closed");
+    }
+    if (view == NULL) {
         return NULL;
     }
     PyObject *code = call_with(args[0], view, args + 1, count - 1);
@@ -526,6 +537,22 @@ bool handle_own(PyObject *object, void *pointer, PyObject *owner) {
     return tell_of_open(object);
 }
 
+static PyObject *handle_enter(PyObject *object, PyObject *unused) {
+    (void)unused;
+    return Py_NewRef(object);
+}
+
+/* Closes the object; after an exception, so that what fails then does not hide it. */
+static PyObject *handle_exit(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    if (count != 3) {
+        return PyErr_Format(PyExc_TypeError, "__exit__() takes 3 arguments, not %zd", count);
+    }
+    PyObject *const closed = args[1] == Py_None ? PyObject_CallMethodObjArgs(object, close_name, NULL)
+                                                : PyObject_CallMethod(object, "_close_after", "O", args[1]);
+    Py_XDECREF(closed);
+    return closed != NULL ? Py_NewRef(Py_None) : NULL;
+}
+
 bool has_deferred(void) { return PyObject_Length(deferred) != 0; }
 
 /* An exception of a signal handler ends the method anywhere; then the object is closed later. */
@@ -558,6 +585,8 @@ PyGetSetDef handle_properties[] = {
 #define FAST(name) (PyCFunction)(void (*)(void)) name, METH_FASTCALL
 
 PyMethodDef handle_methods[] = {
+    {"__enter__", handle_enter, METH_NOARGS, NULL},
+    {"__exit__", FAST(handle_exit), NULL},
     {"_expect_none", handle_expect_none, METH_NOARGS, "Raise WrongState if the object has a handle."},
     {"_create", FAST(handle_create),
      "Call a C function that creates what the object is to own, and take it out of a cell; return the code."},
@@ -606,6 +635,7 @@ bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
     return find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
            (wrong_state = attribute_of("ascend_rt.errors", "WrongState")) != NULL &&
            (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
-           (zero = PyLong_FromLong(0)) != NULL && (deferred = new_deque()) != NULL &&
-           PyModule_AddObjectRef(module, "deferred", deferred) == 0 && PyModule_AddFunctions(module, functions) == 0;
+           (zero = PyLong_FromLong(0)) != NULL && (close_name = PyUnicode_InternFromString("close")) != NULL &&
+           (deferred = new_deque()) != NULL && PyModule_AddObjectRef(module, "deferred", deferred) == 0 &&
+           PyModule_AddFunctions(module, functions) == 0;
 }

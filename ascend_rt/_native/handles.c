@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ascend_rt._native.handles: the base types of objects with a handle, and retentions. */
+#include "batches.h"
+#include "failures.h"
 #include "handle_life.h"
 #include "host_functions.h"
 
@@ -9,12 +11,10 @@
 
 PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
     *kernel_type, *retention_type, *batch_type;
-static PyTypeObject *error_window_type, *failure_log_type;
 
 const ascend_rt_abort_count *aborts;
 
-static PyObject *resets; /* a set: of devices and contexts that go on */
-static PyObject *used;   /* a set: the retentions that keep anything */
+PyObject *resets;
 
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 
@@ -65,11 +65,10 @@ static void deallocate(PyObject *object, inquiry clear) {
 
 #define HANDLE_FIELDS(DO) DO(view) DO(owner) DO(hash)
 #define EVENT_FIELDS(DO) DO(before) DO(window)
-#define STREAM_FIELDS(DO) DO(retention)
+#define STREAM_FIELDS(DO) DO(retention) DO(foreign)
 #define GRAPH_FIELDS(DO) DO(retained)
-#define POOL_BUFFER_FIELDS(DO) DO(stream) DO(context)
+#define POOL_BUFFER_FIELDS(DO) DO(stream)
 #define KERNEL_FIELDS(DO) DO(binary) DO(plan) DO(scalars)
-#define RETENTION_FIELDS(DO) DO(window) DO(failures) DO(open)
 #define BATCH_FIELDS(DO) DO(objects) DO(owner)
 
 /* A long chain goes batch by batch, not by recursion. */
@@ -128,7 +127,28 @@ static void buffer_deallocate(PyObject *object) { deallocate(object, buffer_clea
 
 COLLECTED_TYPE(pool_buffer, buffer, POOL_BUFFER_FIELDS)
 COLLECTED_TYPE(kernel, root, KERNEL_FIELDS)
-COLLECTED_TYPE(retention, root, RETENTION_FIELDS)
+
+static int retention_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(((retention *)object)->open);
+    return root_traverse(object, visit, arg);
+}
+
+/* The rest leads to nothing that is collected, and may be needed until the end. */
+static int retention_clear(PyObject *object) {
+    Py_CLEAR(((retention *)object)->open);
+    return 0;
+}
+
+static void retention_deallocate(PyObject *object) {
+    retention *const self = (retention *)object;
+    retention_leave(self);
+    Py_CLEAR(self->life);
+    Py_CLEAR(self->failures);
+    Py_CLEAR(self->window);
+    Py_CLEAR(self->reference);
+    deallocate(object, retention_clear);
+}
+
 COLLECTED_TYPE(batch, chain, BATCH_FIELDS)
 
 static PyObject *stream_get_retention(PyObject *self, void *unused) {
@@ -194,7 +214,11 @@ static PyGetSetDef graph_properties[] = {
     {0},
 };
 
-static PyMemberDef stream_members[] = {MEMBER(stream, "_context_address", context, T_ULONGLONG), {0}};
+static PyMemberDef stream_members[] = {
+    MEMBER(stream, "_context_address", context, T_ULONGLONG),
+    MEMBER(stream, "_foreign", foreign, T_OBJECT),
+    {0},
+};
 
 static PyMemberDef buffer_members[] = {
     MEMBER(buffer, "_nbytes", nbytes, T_ULONGLONG),
@@ -204,7 +228,7 @@ static PyMemberDef buffer_members[] = {
 
 static PyMemberDef pool_buffer_members[] = {
     MEMBER(pool_buffer, "_stream", stream, T_OBJECT_EX),
-    MEMBER(pool_buffer, "_context", context, T_OBJECT_EX),
+    MEMBER(pool_buffer, "_context_address", context, T_ULONGLONG),
     {0},
 };
 
@@ -217,23 +241,9 @@ static PyMemberDef kernel_members[] = {
     {0},
 };
 
-static PyMemberDef retention_members[] = {
-    WEAK_REFERENCES(retention),
-    MEMBER(retention, "window", window, T_OBJECT_EX),
-    MEMBER(retention, "stream", stream, T_ULONGLONG),
-    MEMBER(retention, "device", device, T_UINT),
-    {0},
-};
-
 static PyMemberDef batch_members[] = {
     MEMBER(batch, "objects", objects, T_OBJECT_EX),
     MEMBER(batch, "previous", previous, T_OBJECT),
-    {0},
-};
-
-static PyMemberDef error_window_members[] = {
-    MEMBER(error_window, "seen", seen, T_ULONGLONG),
-    MEMBER(error_window, "needs_polling", needs_polling, T_BOOL),
     {0},
 };
 
@@ -266,231 +276,6 @@ static PyMethodDef event_methods[] = {
      "Return what the completion of the newest record releases, and its number; None if it releases nothing."},
     {"_is_newest", event_is_newest, METH_O,
      "Return whether what was asked since was about the record of that number, as far as anybody can know."},
-    {0},
-};
-
-/* Retentions. */
-
-static PyObject *batch_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    (void)args;
-    (void)keywords;
-    PyObject *self = PyType_GenericAlloc(type, 0); /* a garbage collection may discard streams, which get here too */
-    if (self != NULL && (((batch *)self)->objects = PyList_New(0)) == NULL) {
-        Py_CLEAR(self);
-    }
-    return self;
-}
-
-static PyObject *retention_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    PyObject *self = PyType_GenericAlloc(type, 0);
-    if (self != NULL && (((retention *)self)->open = (batch *)batch_new(batch_type, args, keywords)) == NULL) {
-        Py_CLEAR(self);
-    }
-    return self;
-}
-
-bool retention_add(retention *self, PyObject *objects) {
-    LOCK(self->mutex);
-    bool is_added = PyList_Append(self->open->objects, objects) == 0;
-    if (is_added && !self->is_used) {
-        STORE(self->is_used, true);
-        is_added = PySet_Add(used, (PyObject *)self) == 0;
-    }
-    UNLOCK(self->mutex);
-    return is_added;
-}
-
-bool retention_has_last(retention *self, const PyObject *first, const PyObject *second) {
-    LOCK(self->mutex);
-    PyObject *const objects = self->open->objects;
-    const Py_ssize_t count = PyList_Size(objects);
-    PyObject *const last = count > 0 ? PyList_GetItem(objects, count - 1) : NULL;
-    const bool is_same = last != NULL && PyTuple_Size(last) == (second != NULL ? 2 : 1) &&
-                         PyTuple_GetItem(last, 0) == first && (second == NULL || PyTuple_GetItem(last, 1) == second);
-    UNLOCK(self->mutex);
-    return is_same;
-}
-
-/* Returns true if a batch, or one before it, keeps anything. Python releases batches without the mutex. */
-static bool keeps_anything(batch *ended) {
-    bool keeps = false;
-    if (!is_none((PyObject *)ended)) {
-        BEGIN_LOCKED(ended);
-        keeps = PyList_Size(ended->objects) > 0 || !is_none(ended->previous);
-        END_LOCKED();
-    }
-    return keeps;
-}
-
-/* Puts a new batch in the place of the open one, unless that is empty; returns whether that worked. */
-static bool begin_batch(retention *self) {
-    if (PyList_Size(self->open->objects) == 0) {
-        return true;
-    }
-    batch *new = (batch *)batch_new(batch_type, NULL, NULL);
-    if (new == NULL) {
-        return false;
-    }
-    if (PyList_Size(self->open->objects) > 0) { /* no garbage collection has ended it */
-        STORE(self->open->owner, Py_NewRef((PyObject *)self));
-        new->previous = (PyObject *)self->open;
-        self->open = new;
-    } else {
-        Py_DECREF(new);
-    }
-    return true;
-}
-
-PyObject *retention_end_used(retention *self) {
-    PyObject *ended = NULL, *unneeded = NULL;
-    LOCK(self->mutex);
-    if (begin_batch(self)) {
-        if (keeps_anything((batch *)self->open->previous)) {
-            ended = Py_NewRef(self->open->previous);
-        } else {
-            STORE(self->is_used, PyList_Size(self->open->objects) > 0);
-            if (!self->is_used) {
-                PySet_Discard(used, (PyObject *)self);
-            }
-            unneeded = exchange(&self->open->previous, NULL);
-        }
-    }
-    UNLOCK(self->mutex);
-    Py_XDECREF(unneeded);
-    return ended;
-}
-
-static PyObject *retention_end_batch(PyObject *self, PyObject *unused) {
-    (void)unused;
-    PyObject *ended = retention_end((retention *)self);
-    return ended != NULL || PyErr_Occurred() != NULL ? ended : Py_NewRef(Py_None);
-}
-
-static PyObject *retention_append(PyObject *self, PyObject *objects) {
-    return retention_add((retention *)self, objects) ? Py_NewRef(Py_None) : NULL;
-}
-
-static PyObject *retention_get_open(PyObject *self, void *unused) {
-    (void)unused;
-    LOCK(((retention *)self)->mutex);
-    PyObject *open = Py_NewRef((PyObject *)((retention *)self)->open);
-    UNLOCK(((retention *)self)->mutex);
-    return open;
-}
-
-static PyMethodDef retention_methods[] = {
-    {"append", retention_append, METH_O, "Keep a tuple of objects although the stream may be captured meanwhile."},
-    {"retain", retention_retain, METH_VARARGS,
-     "Keep objects until the tasks that were submitted so far are known to be done; during a capture of the stream, as "
-     "long as the graph and its executions."},
-    {"retain_if_captured", retention_retain_if_captured, METH_VARARGS,
-     "Keep objects if the stream is being captured, and return the batch of the graph; None: it is not."},
-    {"retain_across_wait", retention_retain_across_wait, METH_VARARGS,
-     "Keep an event that the stream waits for, the batch that the record has ended, and the epoch before the wait."},
-    {"end_batch", retention_end_batch, METH_NOARGS,
-     "End the open batch, and return the newest that has ended; None if nothing is kept."},
-    {0},
-};
-
-static PyObject *retention_get_failures(PyObject *self, void *unused) {
-    (void)unused;
-    PyObject *const failures = ((retention *)self)->failures;
-    return failures != NULL ? Py_NewRef(failures) : PyErr_Format(PyExc_AttributeError, "failures");
-}
-
-static int retention_set_failures(PyObject *self, PyObject *value, void *unused) {
-    (void)unused;
-    if (value == NULL || !PyObject_TypeCheck(value, failure_log_type) || ((retention *)self)->failures != NULL) {
-        PyErr_SetString(PyExc_TypeError, "failures is one FailureLog");
-        return -1;
-    }
-    set_field(self, &((retention *)self)->failures, Py_NewRef(value));
-    return 0;
-}
-
-static PyGetSetDef retention_properties[] = {
-    {"open", retention_get_open, NULL, NULL, NULL},
-    {"failures", retention_get_failures, retention_set_failures, NULL, NULL},
-    {0},
-};
-
-/* Logs of failures. */
-
-static void failure_log_deallocate(PyObject *self) {
-    PyTypeObject *const type = Py_TYPE(self);
-    free(((failure_log *)self)->report.text); /* without the lock, which another thread may have held in a fork */
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
-}
-
-static PyObject *failure_log_get_address(PyObject *self, void *unused) {
-    (void)unused;
-    return PyLong_FromVoidPtr(&((failure_log *)self)->report);
-}
-
-static PyObject *failure_log_get_code(PyObject *self, void *unused) {
-    (void)unused;
-    return PyLong_FromLong(LOAD(((failure_log *)self)->report.code));
-}
-
-static PyObject *failure_log_get_text(PyObject *self, void *unused) {
-    (void)unused;
-    char *const text = parts->report_text(&((failure_log *)self)->report);
-    PyObject *const result = PyUnicode_DecodeUTF8(text != NULL ? text : "", text != NULL ? strlen(text) : 0, "replace");
-    free(text);
-    return result;
-}
-
-static PyObject *failure_log_discard(PyObject *self, PyObject *unused) {
-    (void)unused;
-    parts->take_report(&((failure_log *)self)->report);
-    Py_RETURN_NONE;
-}
-
-/* Begins the error windows that follow a report: pairs of a retention and its window. */
-static bool begin_windows(PyObject *pairs) {
-    bool is_done = true;
-    for (Py_ssize_t i = 0; is_done && i < PyTuple_Size(pairs); ++i) {
-        PyObject *stream, *window;
-        is_done = PyArg_ParseTuple(PyTuple_GetItem(pairs, i), "O!O!", retention_type, &stream, error_window_type,
-                                   &window) != 0;
-        if (is_done) {
-            set_field(stream, &((retention *)stream)->window, Py_NewRef(window));
-        }
-    }
-    return is_done;
-}
-
-/* One step: no handler of a signal runs between the end of the report and its exception. */
-static PyObject *failure_log_report(PyObject *self, PyObject *args) {
-    PyObject *error, *pairs;
-    if (!PyArg_ParseTuple(args, "OO!", &error, &PyTuple_Type, &pairs)) {
-        return NULL;
-    }
-    if (!PyExceptionInstance_Check(error)) {
-        return PyErr_Format(PyExc_TypeError, "report() raises an exception, not %R", error);
-    }
-    if (!parts->take_report(&((failure_log *)self)->report)) { /* another thread has raised it */
-        Py_RETURN_NONE;
-    }
-    if (begin_windows(pairs)) {
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    }
-    return NULL;
-}
-
-static PyGetSetDef failure_log_properties[] = {
-    {"address", failure_log_get_address, NULL, "Where calls note a report.", NULL},
-    {"code", failure_log_get_code, NULL, "The code of the report that is deferred; 0 if there is none.", NULL},
-    {"text", failure_log_get_text, NULL, "The runtime's text for it.", NULL},
-    {0},
-};
-
-static PyMethodDef failure_log_methods[] = {
-    {"discard", failure_log_discard, METH_NOARGS, "End the report, which is no longer wanted."},
-    {"report", failure_log_report, METH_VARARGS,
-     "End the report, begin the windows of pairs (Retention, ErrorWindow), and raise the error; nothing if there is "
-     "none."},
     {0},
 };
 
@@ -562,7 +347,6 @@ static PyType_Slot kernel_slots[] = {
 
 static PyType_Slot retention_slots[] = {
     COLLECTED_SLOTS(retention),
-    SLOT(tp_new, retention_new),
     SLOT(tp_members, retention_members),
     SLOT(tp_getset, retention_properties),
     SLOT(tp_methods, retention_methods),
@@ -578,20 +362,6 @@ static PyType_Slot batch_slots[] = {
     {0},
 };
 
-static PyType_Slot error_window_slots[] = {
-    SLOT(tp_members, error_window_members),
-    SLOT(tp_doc, "What the hot methods ask of failures."),
-    {0},
-};
-
-static PyType_Slot failure_log_slots[] = {
-    SLOT(tp_dealloc, failure_log_deallocate),
-    SLOT(tp_getset, failure_log_properties),
-    SLOT(tp_methods, failure_log_methods),
-    SLOT(tp_doc, "The report of a failed task that waits to be raised."),
-    {0},
-};
-
 enum { PLAIN = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, COLLECTED = PLAIN | Py_TPFLAGS_HAVE_GC };
 
 static PyType_Spec handle_spec = {"ascend_rt._native.handles.Handle", sizeof(handle), 0, COLLECTED, handle_slots};
@@ -603,15 +373,14 @@ static PyType_Spec pool_spec = {"ascend_rt._native.handles.PoolHandle", sizeof(h
 static PyType_Spec pool_buffer_spec = {"ascend_rt._native.handles.PoolBufferHandle", sizeof(pool_buffer), 0, COLLECTED,
                                        pool_buffer_slots};
 static PyType_Spec kernel_spec = {"ascend_rt._native.handles.KernelHandle", sizeof(kernel), 0, COLLECTED, kernel_slots};
-static PyType_Spec retention_spec = {"ascend_rt._native.handles.Retention", sizeof(retention), 0, COLLECTED,
-                                     retention_slots};
+static PyType_Spec retention_spec = {"ascend_rt._native.handles.Retention", sizeof(retention), 0,
+                                     COLLECTED | Py_TPFLAGS_DISALLOW_INSTANTIATION, retention_slots};
 static PyType_Spec batch_spec = {"ascend_rt._native.handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
-static PyType_Spec error_window_spec = {"ascend_rt._native.handles.ErrorWindow", sizeof(error_window), 0, PLAIN,
-                                        error_window_slots};
-static PyType_Spec failure_log_spec = {"ascend_rt._native.handles.FailureLog", sizeof(failure_log), 0, PLAIN,
-                                       failure_log_slots};
-
-static PyMemberDef epoch_members[] = {{"is_over", T_BOOL, offsetof(epoch, is_over), READONLY, NULL}, {0}};
+static PyMemberDef epoch_members[] = {
+    {"is_over", T_BOOL, offsetof(epoch, is_over), READONLY, NULL},
+    {"device_id", T_INT, offsetof(epoch, device_id), 0, NULL},
+    {0},
+};
 
 static PyGetSetDef epoch_properties[] = {{"has_objects", epoch_has_objects, NULL, NULL, NULL}, {0}};
 
@@ -646,8 +415,6 @@ static bool add_types(PyObject *module) {
            (kernel_type = add_type(module, "KernelHandle", &kernel_spec, NULL)) != NULL &&
            (retention_type = add_type(module, "Retention", &retention_spec, NULL)) != NULL &&
            (batch_type = add_type(module, "Batch", &batch_spec, NULL)) != NULL &&
-           (error_window_type = add_type(module, "ErrorWindow", &error_window_spec, NULL)) != NULL &&
-           (failure_log_type = add_type(module, "FailureLog", &failure_log_spec, NULL)) != NULL &&
            (epoch_type = add_type(module, "DeviceEpoch", &epoch_spec, NULL)) != NULL;
 }
 
@@ -662,10 +429,10 @@ static ascend_rt_shared *find_parts(void) {
 }
 
 static bool add_all(PyObject *module) {
-    return (parts = find_parts()) != NULL && (used = PySet_New(NULL)) != NULL &&
-           PyModule_AddObjectRef(module, "used", used) == 0 && (resets = PySet_New(NULL)) != NULL &&
-           PyModule_AddObjectRef(module, "resets", resets) == 0 && add_types(module) &&
-           handle_life_add(module, parts) && host_functions_add(module, parts) && hot_methods_add(module, parts);
+    return (parts = find_parts()) != NULL && (resets = PySet_New(NULL)) != NULL &&
+           PyModule_AddObjectRef(module, "resets", resets) == 0 && add_types(module) && failures_add(module, parts) &&
+           batches_add(module) && handle_life_add(module, parts) && host_functions_add(module, parts) &&
+           hot_methods_add(module, parts);
 }
 
 static PyObject *while_resetting(PyObject *module, PyObject *const *args, Py_ssize_t count) {

@@ -47,16 +47,46 @@ typedef struct batch {
     bool is_complete;   /* whether all tasks are known to be */
 } batch;
 
+/* A stream of the runtime, for all that outlives it. */
+typedef struct life {
+    PyObject ob_base;
+    void *pointer;     /* its handle; after its end, it must not reach the library */
+    PyObject *epoch;   /* of its context; the host's: unknown */
+    uint32_t device;   /* UINT32_MAX: unknown */
+    uint32_t number;   /* the runtime's, as it was when it was last asked for */
+    char is_destroyed; /* by its owner */
+} life;
+
+/* Failures of a stream, or of the streams of a context; ascend_rt._runtime.failures explains the log. */
+typedef struct failure_log {
+    PyObject ob_base;
+    ascend_rt_report report; /* that is deferred */
+} failure_log;
+
+/* The work of a stream from one report of a failed task to the next. */
+typedef struct error_window {
+    PyObject ob_base;
+    life *stream;
+    failure_log *log;
+    PyObject *failure;  /* an exception that is not raised; NULL or None: none is known */
+    int reported;       /* the code of the failure that the stream has reported before; in STOP mode it stays */
+    uint64_t seen;      /* how many failures of the process were looked at */
+    char needs_polling; /* true if the library reports none, or the failure of this window is known */
+} error_window;
+
 /* Owner of the batches of a stream; all Python objects of the stream share it. */
 typedef struct retention {
     PyObject ob_base;
     PyObject *weak_references;
-    PyObject *window;
-    PyObject *failures; /* a failure_log; set once */
-    batch *open;        /* the mutex guards it, and its list */
-    uint64_t stream;
-    uint32_t device;
-    bool is_used; /* whether anything is kept: changed with the mutex */
+    PyObject *reference; /* a weak one to this */
+    life *life;          /* set once, as the failures */
+    failure_log *failures;
+    PyObject *window;               /* an error_window */
+    batch *open;                    /* the mutex guards it, and its list; NULL: nothing was kept yet */
+    uint64_t context;               /* address of its handle; 0: unknown */
+    struct retention *next, **link; /* in a list of all; link: what points to this, NULL: nothing */
+    bool is_used;                   /* whether anything is kept: changed with the mutex */
+    char is_ending;                 /* a thread destroys the stream: its handle is gone while its tasks may still run */
     MUTEX(mutex);
 } retention;
 
@@ -64,6 +94,7 @@ typedef struct stream {
     handle handle;
     retention *retention; /* set once */
     uint64_t context;     /* address of its handle; 0: unknown */
+    PyObject *foreign;    /* another package's object of a borrowed stream, which may own it */
 } stream;
 
 typedef struct graph {
@@ -83,7 +114,7 @@ typedef struct buffer {
 typedef struct pool_buffer {
     buffer buffer;
     PyObject *stream;
-    PyObject *context; /* of the stream: its handle */
+    uint64_t context; /* of the stream: address of its handle; 0: unknown */
 } pool_buffer;
 
 /* A function of a binary, and how its arguments are packed. */
@@ -95,19 +126,6 @@ typedef struct kernel {
     PyObject *scalars; /* a tuple: the type of numpy's scalars for each parameter, or None */
     uint64_t function; /* its handle */
 } kernel;
-
-/* Failures of a stream, or of the streams of a context; ascend_rt._runtime.failures explains the log. */
-typedef struct failure_log {
-    PyObject ob_base;
-    ascend_rt_report report; /* that is deferred */
-} failure_log;
-
-/* The work of a stream from one report of a failed task to the next. */
-typedef struct error_window {
-    PyObject ob_base;
-    uint64_t seen;      /* how many failures of the process were looked at */
-    char needs_polling; /* true if the library reports none, or the failure of this window is known */
-} error_window;
 
 extern PyTypeObject *handle_type, *event_type, *stream_type, *graph_type, *buffer_type, *pool_type, *pool_buffer_type,
     *kernel_type, *retention_type, *batch_type;
@@ -142,6 +160,11 @@ PyObject *handle_refuse(PyObject *object);
 bool handle_shut(handle *self);
 /* Closes an object without a call; returns whether it had a handle, as Python's, or raises that it never had one. */
 PyObject *handle_forget(PyObject *object, PyObject *unused);
+/* Makes an open object, or one that has ended, one that is about to be closed; returns true if it was, and no other
+ * thread was faster. */
+bool handle_begin_closing(handle *self);
+/* Then it is closed. */
+void handle_end_closing(handle *self);
 /* Opens it again, and its views, because its handle, which was known, could not be destroyed. */
 void handle_reopen(handle *self);
 
@@ -247,6 +270,11 @@ PyObject *retention_retain_if_captured(PyObject *self, PyObject *objects);
 
 /* Calls a function with an object, unless that is NULL, and the arguments behind. */
 PyObject *call_with(PyObject *function, PyObject *first, PyObject *const *rest, Py_ssize_t count);
+
+extern PyObject *resets; /* a set: of devices and contexts that go on */
+
+/* A view of a pointer, of cffi. */
+PyObject *view_of(void *pointer);
 
 /* An attribute of a module. */
 PyObject *attribute_of(const char *module, const char *name);

@@ -104,6 +104,10 @@ void host_function_forget(PyObject *self) {
     }
 }
 
+bool host_functions_are_pending(void) { return PySet_Size(pending) > 0; }
+
+bool host_function_is_inside(void) { return is_inside; }
+
 void host_function_launched(PyObject *self) { STORE(((call *)self)->is_launched, true); }
 
 static PyObject *call_address(PyObject *self, void *unused) {

@@ -15,5 +15,9 @@ bool host_function_keep(PyObject *call);
 void host_function_forget(PyObject *call);
 void host_function_launched(PyObject *call);
 
+/* Returns true if any call is kept; and if the calling thread runs one. */
+bool host_functions_are_pending(void);
+bool host_function_is_inside(void);
+
 /* The function that the runtime calls, with the call; it enters Python while the gate is open. */
 void host_function_run(void *call);

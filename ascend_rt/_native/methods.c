@@ -42,6 +42,9 @@ function functions[FUNCTIONS] = {
     [WANTS_ACCESSES] = {"aclsimWantsAccesses", NULL},
     [POOL_MALLOC] = {"aclrtMemPoolMallocAsync", NULL},
     [POOL_FREE] = {"aclrtMemPoolFreeAsync", NULL},
+    [CREATE_STREAM] = {"aclrtCreateStreamWithConfig", NULL},
+    [DESTROY_STREAM] = {"aclrtDestroyStream", NULL},
+    [DESTROY_STREAM_FORCE] = {"aclrtDestroyStreamForce", NULL},
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
     [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
     [GET_DEFAULT_STREAM] = {"aclrtCtxGetCurrentDefaultStream", NULL},
@@ -74,6 +77,13 @@ bool initialize(void) {
     return done != NULL;
 }
 
+bool close_deferred(void) {
+    PyObject *const done =
+        has_deferred() ? call_rare("ascend_rt._runtime.lifecycle", "close_deferred", "()") : Py_NewRef(Py_None);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
 static PyObject *note_initialized(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -83,6 +93,31 @@ static PyObject *note_initialized(PyObject *module, PyObject *unused) {
 
 PyObject *stream_of_argument(PyObject *given) {
     return call_rare("ascend_rt.stream", "given_or_current", "(O)", given);
+}
+
+raised put_aside(void) {
+    raised before;
+    PyErr_Fetch(&before.type, &before.value, &before.traceback);
+    return before;
+}
+
+void bring_back(raised before) {
+    if (before.type == NULL || PyErr_Occurred() == NULL) {
+        if (before.type != NULL) {
+            PyErr_Restore(before.type, before.value, before.traceback);
+        }
+        return;
+    }
+    raised now = put_aside();
+    PyErr_NormalizeException(&before.type, &before.value, &before.traceback);
+    PyErr_NormalizeException(&now.type, &now.value, &now.traceback);
+    if (before.traceback != NULL) {
+        PyException_SetTraceback(before.value, before.traceback);
+    }
+    PyException_SetContext(now.value, before.value);
+    Py_XDECREF(before.traceback);
+    Py_DECREF(before.type);
+    PyErr_Restore(now.type, now.value, now.traceback);
 }
 
 /* Shared by several methods. */
@@ -204,6 +239,38 @@ PyObject *owner_of_new(enum living living) {
         owner = find_owner_on_device();
     }
     return owner != NULL ? owner : PyObject_CallNoArgs(places[living].find);
+}
+
+/* The owner that was found last, of streams in a context, while that of all objects was known without a call. */
+static struct {
+    void *context;
+    PyObject *usual, *owner;
+} last_of_streams;
+
+PyObject *owner_of_stream(void *context) {
+    LOCK(places_mutex);
+    PyObject *const usual = Py_XNewRef(places[IN_CONTEXT].known);
+    const bool is_last = usual != NULL && usual == last_of_streams.usual && context == last_of_streams.context &&
+                         !LOAD(epoch_of(last_of_streams.owner)->is_over);
+    PyObject *owner = is_last ? Py_NewRef(last_of_streams.owner) : NULL;
+    UNLOCK(places_mutex);
+    if (is_last) {
+        Py_DECREF(usual);
+        return owner;
+    }
+    owner = call_rare("ascend_rt.context", "owner_of_stream", "(K)", (unsigned long long)(uintptr_t)context);
+    if (owner == NULL || usual == NULL) {
+        Py_XDECREF(usual);
+        return owner;
+    }
+    LOCK(places_mutex);
+    PyObject *const usual_before = exchange(&last_of_streams.usual, usual);
+    PyObject *const owner_before = exchange(&last_of_streams.owner, Py_NewRef(owner));
+    last_of_streams.context = context;
+    UNLOCK(places_mutex);
+    Py_XDECREF(owner_before);
+    Py_XDECREF(usual_before);
+    return owner;
 }
 
 static PyObject *note_owners(PyObject *module, PyObject *const *args, Py_ssize_t count) {

@@ -38,6 +38,9 @@ enum {
     WANTS_ACCESSES,
     POOL_MALLOC,
     POOL_FREE,
+    CREATE_STREAM,
+    DESTROY_STREAM,
+    DESTROY_STREAM_FORCE,
     GET_DEVICE,
     GET_CONTEXT,
     GET_DEFAULT_STREAM,
@@ -160,6 +163,9 @@ static inline bool is_usable(void *object) { return has_pointer(object) || handl
 /* Returns true if the runtime is initialised, which is done first if necessary; otherwise with an exception. */
 bool initialize(void);
 
+/* Closes objects that were discarded before and whose work is done; returns false with an exception. */
+bool close_deferred(void);
+
 /* Calls a function of the package that is rarely needed; the format is that of Py_BuildValue() for a tuple. */
 PyObject *call_rare(const char *module, const char *name, const char *format, ...);
 
@@ -178,6 +184,15 @@ bool blocks_add(PyObject *module);
 /* Add what the hot methods need that are of these. */
 bool copies_add(PyObject *module);
 bool kernels_add(PyObject *module);
+
+/* An exception that is put aside while something must be done. */
+typedef struct raised {
+    PyObject *type, *value, *traceback;
+} raised;
+
+raised put_aside(void);
+/* An exception that was raised meanwhile gets it as its context. */
+void bring_back(raised before);
 
 /* Shared by several methods. */
 
@@ -246,6 +261,11 @@ static inline uint64_t abort_or_failure_epoch(uint64_t aborts) {
     return aborts != UNKNOWN ? atomic_load(shared->failed_tasks) + atomic_load(shared->reports) + aborts : UNKNOWN;
 }
 
+/* The same of all that a retention knows of, after a synchronization. */
+static inline bool has_reported_nothing(retention *kept) {
+    return LOAD(kept->failures->report.code) == ACL_SUCCESS && has_no_failure(kept, &kept->window, true);
+}
+
 /* Lets Python warn if an object that is discarded could not be destroyed. */
 void warn_of_discarded(handle *self, aclError code, const char *function);
 /* Frees memory of a pool that is discarded; returns false if Python has to. */
@@ -254,6 +274,9 @@ bool discard_pool_buffer(handle *freed);
 /* Owner of a new object as a new reference, or NULL: its context, as for memory, or only its device. */
 enum living { IN_CONTEXT, ON_DEVICE };
 PyObject *owner_of_new(enum living living);
+
+/* The same of a new stream in a context. */
+PyObject *owner_of_stream(void *context);
 
 /* Closes an object, by a function that takes its handle if it owns one; if that fails, it stays open. */
 PyObject *destroy(handle *self, int place);

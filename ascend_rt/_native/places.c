@@ -7,37 +7,6 @@
 
 static PyObject *origins_key;
 
-/* An exception that is put aside while something must be done. */
-typedef struct raised {
-    PyObject *type, *value, *traceback;
-} raised;
-
-static raised put_aside(void) {
-    raised before;
-    PyErr_Fetch(&before.type, &before.value, &before.traceback);
-    return before;
-}
-
-/* An exception that was raised meanwhile gets it as its context. */
-static void bring_back(raised before) {
-    if (before.type == NULL || PyErr_Occurred() == NULL) {
-        if (before.type != NULL) {
-            PyErr_Restore(before.type, before.value, before.traceback);
-        }
-        return;
-    }
-    raised now = put_aside();
-    PyErr_NormalizeException(&before.type, &before.value, &before.traceback);
-    PyErr_NormalizeException(&now.type, &now.value, &now.traceback);
-    if (before.traceback != NULL) {
-        PyException_SetTraceback(before.value, before.traceback);
-    }
-    PyException_SetContext(now.value, before.value);
-    Py_XDECREF(before.traceback);
-    Py_DECREF(before.type);
-    PyErr_Restore(now.type, now.value, now.traceback);
-}
-
 /* Finds the context of the calling thread, or NULL if it has none; returns whether that worked. */
 static bool find_origin(void **context) {
     *context = NULL;

@@ -3,7 +3,6 @@
 #include "methods.h"
 
 static PyTypeObject *plain_pool_buffer; /* ascend_rt.memory_pool.PoolBuffer */
-static PyObject *context_name;          /* "_context" */
 
 enum { ALLOCATE, POOL_PATHS };
 enum { INIT, CLOSE, BUFFER_PATHS };
@@ -13,22 +12,13 @@ static hot_method of_pool[POOL_PATHS], of_buffer[BUFFER_PATHS];
 /* Notes the stream in whose order memory is freed, and its context. Python does it for a stream whose object may be
  * closed while the stream goes on, or whose context is not known. */
 static bool use_stream(pool_buffer *self, PyObject *stream_) {
-    PyObject *context = PyObject_GetAttr(stream_, context_name);
-    if (context != NULL && context != Py_None && LOAD(((handle *)stream_)->is_owned)) {
+    const uint64_t context = ((stream *)stream_)->context;
+    if (context != 0 && LOAD(((handle *)stream_)->is_owned)) {
         set_field(self, &self->stream, Py_NewRef(stream_));
-        set_field(self, &self->context, context);
+        STORE(self->context, context);
         return true;
     }
-    Py_XDECREF(context);
-    PyObject *done = PyErr_Occurred() == NULL ? PyObject_CallMethod((PyObject *)self, "_use", "O", stream_) : NULL;
-    Py_XDECREF(done);
-    return done != NULL;
-}
-
-/* Closes objects that were discarded before and whose work is done. */
-static bool close_deferred(void) {
-    PyObject *done =
-        has_deferred() ? call_rare("ascend_rt._runtime.lifecycle", "close_deferred", "()") : Py_NewRef(Py_None);
+    PyObject *done = PyObject_CallMethod((PyObject *)self, "_use", "O", stream_);
     Py_XDECREF(done);
     return done != NULL;
 }
@@ -171,7 +161,7 @@ static hot_method of_buffer[BUFFER_PATHS] = {
 
 static bool connect(PyObject *class) {
     plain_pool_buffer = (PyTypeObject *)Py_NewRef(class);
-    return (context_name = PyUnicode_InternFromString("_context")) != NULL;
+    return true;
 }
 
 const hot_methods pool_paths = {&pool_type, of_pool, POOL_PATHS, NULL};

@@ -73,6 +73,18 @@ static inline PyObject *get_item(PyObject *dictionary, PyObject *key) {
 #endif
 }
 
+/* A new reference to the object of a weak reference, or NULL; without an exception. */
+static inline PyObject *referent(PyObject *reference) {
+#ifdef Py_GIL_DISABLED
+    PyObject *object = NULL;
+    PyWeakref_GetRef(reference, &object);
+    return object;
+#else
+    PyObject *object = PyWeakref_GetObject(reference);
+    return object != Py_None ? Py_NewRef(object) : NULL;
+#endif
+}
+
 /* Takes a key out, and returns its value, or NULL if it is not there. */
 static inline PyObject *pop_item(PyObject *dictionary, PyObject *key) {
 #ifdef Py_GIL_DISABLED

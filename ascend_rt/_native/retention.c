@@ -26,7 +26,7 @@ static PyObject *batch_of_graph(uint64_t graph) {
 
 /* Finds the batch of the graph that a stream is being captured into, as a new reference; NULL: it is not captured. */
 static bool find_batch_of_graph(retention *self, PyObject **batch) {
-    void *const stream = (void *)(uintptr_t)self->stream;
+    void *const stream = self->life->pointer;
     uint64_t graph;
     Py_BEGIN_ALLOW_THREADS;
     graph = shared->captured_graph(stream);
@@ -120,7 +120,7 @@ static bool needs_polling(retention *self) {
 
 static uint32_t device_of(batch *before) {
     PyObject *owner = get_field(before, &before->owner); /* NULL: it was released */
-    const uint32_t device = owner != NULL ? ((retention *)owner)->device : ANY_DEVICE;
+    const uint32_t device = owner != NULL ? ((retention *)owner)->life->device : ANY_DEVICE;
     Py_XDECREF(owner);
     return device;
 }
@@ -129,7 +129,7 @@ bool retain_across_wait(retention *self, PyObject *waited_for, PyObject *before,
     /* If the library must be asked, a wait that has failed is not known in time. Some products ignore a wait for an
      * event of another device, and the device of some borrowed streams is not known. */
     const uint32_t device = device_of((batch *)before);
-    const bool is_provable = !needs_polling(self) && device == self->device && device != ANY_DEVICE;
+    const bool is_provable = !needs_polling(self) && device == self->life->device && device != ANY_DEVICE;
     PyObject *objects = Py_BuildValue("OKO", before, (unsigned long long)(is_provable ? epoch : UNKNOWN), waited_for);
     const bool is_kept = objects != NULL && retention_add(self, objects);
     Py_XDECREF(objects);

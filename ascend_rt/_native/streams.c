@@ -2,12 +2,42 @@
 /* The hot methods of streams. */
 #include "host_functions.h"
 #include "methods.h"
+#include "stream_life.h"
 
 PyTypeObject *plain_stream;
 
-enum { RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
+enum { INIT, CLOSE, RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
 
 static hot_method paths[PATHS];
+
+static PyObject *stream_init(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    enum { OPTIONS, PRIORITY, FLAGS, PARAMETERS };
+    PyObject *given[PARAMETERS] = {NULL}, *of_options = NULL;
+    if (!parse(&paths[INIT].of, given, args, count, names)) {
+        return refuse_call(&paths[INIT], object, args, count, names);
+    }
+    if (!is_none(given[OPTIONS])) {
+        of_options = call_rare("ascend_rt.stream", "_options_alone", "OOO", given[OPTIONS],
+                               given[PRIORITY] != NULL ? given[PRIORITY] : Py_None,
+                               given[FLAGS] != NULL ? given[FLAGS] : Py_None);
+        if (of_options == NULL || !PyArg_ParseTuple(of_options, "OO", &given[PRIORITY], &given[FLAGS])) {
+            Py_XDECREF(of_options);
+            return NULL;
+        }
+    }
+    const bool is_created = stream_create(object, given[PRIORITY], given[FLAGS]);
+    Py_XDECREF(of_options);
+    return is_created ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *stream_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *force = NULL;
+    if (!parse(&paths[CLOSE].of, &force, args, count, names)) {
+        return refuse_call(&paths[CLOSE], object, args, count, names);
+    }
+    const int is_forced = force != NULL ? PyObject_IsTrue(force) : false;
+    return is_forced >= 0 ? stream_end(object, is_forced) : NULL;
+}
 
 static PyObject *refuse_type(const char *text, PyObject *object) {
     PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
@@ -182,12 +212,11 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     retention *const found = ((stream *)self)->retention;
     void *const pointer = ((handle *)self)->pointer;
     PyObject *const ended = retention_end(found);
-    ascend_rt_report *const report = &((failure_log *)found->failures)->report;
     int code;
     Py_BEGIN_ALLOW_THREADS;
-    code = shared->synchronize_stream(pointer, limit, report);
+    code = shared->synchronize_stream(pointer, limit, &found->failures->report);
     Py_END_ALLOW_THREADS;
-    if (code == ACL_SUCCESS && LOAD(report->code) == ACL_SUCCESS && has_no_failure(found, &found->window, true)) {
+    if (code == ACL_SUCCESS && has_reported_nothing(found)) {
         return and_release(ended, true, Py_NewRef(Py_None));
     }
     return and_release(ended, true, PyObject_CallMethod(self, "_end_wait", "ii", code, limit));
@@ -259,6 +288,8 @@ static PyObject *stream_launch(PyObject *self, arguments args, Py_ssize_t count,
 }
 
 static hot_method paths[PATHS] = {
+    [INIT] = {.name = "__init__", .call = METHOD(stream_init)},
+    [CLOSE] = {.name = "close", .call = METHOD(stream_close)},
     [RECORD_EVENT] = {.name = "record", .call = METHOD(stream_record)},
     [WAIT_FOR] = {.name = "wait", .call = METHOD(stream_wait)},
     [IS_DONE] = {.name = "is_done", .get = stream_is_done},
@@ -268,7 +299,7 @@ static hot_method paths[PATHS] = {
 
 static bool connect(PyObject *class) {
     plain_stream = (PyTypeObject *)Py_NewRef(class);
-    return true;
+    return stream_life_connect();
 }
 
 const hot_methods stream_paths = {&stream_type, paths, PATHS, connect};

@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt._native import handles
-from ascend_rt._runtime.driver import address, call, failure, ffi, is_expected, lib
+from ascend_rt._runtime.driver import call, failure, ffi, is_expected, lib
 from ascend_rt._runtime.timeouts import FOR_EVER
 from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, TaskFailed, error_for
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 ANY = 0xFFFFFFFF
 _NO_STREAM = ANY - 1
 _FAILED_TASK = ffi.typeof("ascend_rt_failed_task *")
+_REPORT = ffi.typeof("ascend_rt_report *")
 _LIMITS = (lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, lib.ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)
 _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 
@@ -107,32 +108,15 @@ def listen() -> None:
     needs_polling = False
 
 
-class Life:
-    """A stream of the runtime, for all that outlives it: after its end, its handle must not reach the library."""
-
-    __slots__ = ("device", "epoch", "handle", "is_destroyed", "number")
-
-    def __init__(self, handle: Any, epoch: DeviceEpoch) -> None:
-        self.handle = handle
-        self.epoch = epoch  # of its context; the host's: unknown
-        self.device = epoch.device_id if epoch.device_id >= 0 else ANY  # unknown
-        self.is_destroyed = False  # by its owner
-        self.number = _NO_STREAM  # the runtime's, as it was when it was last asked for
-
-    @property
-    def is_over(self) -> bool:
-        """Return True if the stream was destroyed, by its owner or with its context."""
-        return self.is_destroyed or self.epoch.is_over
-
-
 class FailureLog(handles.FailureLog):
     """The report that a stream, or the streams of a context, has made, and that was not raised yet."""
 
-    __slots__ = ("into",)
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.into = ffi.cast("ascend_rt_report *", self.address)  # valid as long as this object
-        """Pointer for the calls of synchronizations, which note a failure there."""
+    @property
+    def into(self) -> Any:
+        """Pointer for the calls of synchronizations, which note a failure there; valid as long as this object."""
+        return ffi.cast(_REPORT, self.address)
 
     def deferred(self, function: str, task: Callable[[int], FailedTask | None]) -> AclError | None:
         """Return the error of the report that is deferred, if there is one and it is of a task; it stays.
@@ -177,36 +161,25 @@ class FailureLog(handles.FailureLog):
 _of_context: dict[int, FailureLog] = {}  # by handle
 
 
-def of_context(context: Any | None) -> FailureLog:
-    """Return the log of the synchronizations of a device in a context; of one that is not known, a new one."""
-    if context is None:
-        return FailureLog()
-    number = address(context)
-    return _of_context.get(number) or _of_context.setdefault(number, FailureLog())
+def of_context(context: int) -> FailureLog:
+    """Return the log of the synchronizations of a device in a context, by its handle; 0, an unknown one: a new log."""
+    return (_of_context.get(context) or _of_context.setdefault(context, FailureLog())) if context else FailureLog()
 
 
-def begin_context(context: Any, log: FailureLog) -> None:
+def begin_context(context: int, log: FailureLog) -> None:
     """Register the log of a new context; an older context may have had the same handle."""
-    _of_context[address(context)] = log
+    _of_context[context] = log
 
 
-def forget_context(context: Any) -> None:
+def forget_context(context: int) -> None:
     """Forget the log of a context that is gone, before a new one has its handle."""
-    _of_context.pop(address(context), None)
+    _of_context.pop(context, None)
 
 
 class ErrorWindow(handles.ErrorWindow):
     """Work of a stream from one report of a failed task to the next."""
 
-    __slots__ = ("_failure", "_log", "_stream", "reported")
-
-    def __init__(self, stream: Life, log: FailureLog, reported: int = 0) -> None:
-        self._stream = stream
-        self._log = log
-        self.reported = reported  # the code of the failure that the stream has reported before; in STOP mode it stays
-        self._failure: AclError | None = None
-        self.seen = lib.ascend_rt_failed_task_count()  # how many failures of the process were looked at
-        self.needs_polling = needs_polling
+    __slots__ = ()
 
     @property
     def where(self) -> str:
@@ -268,7 +241,8 @@ class ErrorWindow(handles.ErrorWindow):
         if is_expected(status < 0) or status != _STREAM_COMPLETE:  # only failed tasks count, not a missing context
             return None
         lib.ascend_rt_synchronize_stream(handle, FOR_EVER, self._log.into)
-        return self._log.deferred(function, lambda code: None)
+        log: FailureLog = self._log
+        return log.deferred(function, lambda code: None)
 
     def note_stream(self) -> bool:
         """Note the runtime's number of the stream; return whether it has one, and not only had."""

@@ -83,7 +83,7 @@ class DeviceEpoch(handles.DeviceEpoch):
     ended epoch are neither used nor given back: they know their state, which :meth:`end` changes.
     """
 
-    __slots__ = ("device_id", "has_lost_context", "of_program", "primary", "references")
+    __slots__ = ("has_lost_context", "of_program", "primary", "references")
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
@@ -197,12 +197,12 @@ def owner_of(device_id: int) -> Owner:
     return owners.get(device_id) or _begin(DeviceEpoch(device_id))
 
 
-def epoch_of_context(context: Any, device_id: int) -> DeviceEpoch:
-    """Return the epoch of the streams in a context: it ends with the context, even if the device stays open."""
+def epoch_of_context(context: int, device_id: int) -> DeviceEpoch:
+    """Return the epoch of the streams in a context, by its handle: it ends with it, even if the device stays open."""
     with _lock:
-        epoch = _contexts.get(address(context))
+        epoch = _contexts.get(context)
         if epoch is None or epoch.device_id != device_id:  # other code has destroyed an older one with this handle
-            epoch = _contexts[address(context)] = DeviceEpoch(device_id)
+            epoch = _contexts[context] = DeviceEpoch(device_id)
         return epoch
 
 

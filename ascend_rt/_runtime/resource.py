@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._native.handles import Handle, has_context
@@ -24,8 +23,6 @@ from ascend_rt.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from typing_extensions import Self
 
 
 # Errors raised for the handle of an object that is closed, has ended, or was never created.
@@ -138,15 +135,8 @@ class Resource(Handle):
         """Give the handle back; called while the object counts as closed. Whatever is raised opens it again."""
         raise NotImplementedError  # each kind of object has its own
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:  # nothing is done after the exception of a failed task: an interruption would replace it
-            self.close()
-            return
+    def _close_after(self, error: BaseException) -> None:
+        """Close the object at the end of a ``with`` block that has raised an exception."""
         try:
             self.close()
         except AclError as failure:

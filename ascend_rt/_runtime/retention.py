@@ -62,23 +62,20 @@ from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakValueDictionary
 
 from ascend_rt._native import handles
 from ascend_rt._native.handles import release
 from ascend_rt._runtime import captures
 from ascend_rt._runtime import failures as _failures
 from ascend_rt._runtime import log as _log
-from ascend_rt._runtime.driver import address, check, is_expected, lib
-from ascend_rt._runtime.failures import ANY, ErrorWindow, FailedTask, FailureLog, Life, newest
-from ascend_rt._runtime.locks import new_lock
+from ascend_rt._runtime.driver import check, is_expected, lib
+from ascend_rt._runtime.failures import ANY, ErrorWindow, FailedTask, FailureLog, newest
 from ascend_rt.errors import AclError, OutOfMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascend_rt._native.handles import Batch, EventHandle
-    from ascend_rt._runtime.failures import DeviceEpoch
 
 _Result = TypeVar("_Result")
 
@@ -87,8 +84,6 @@ _STREAM_COMPLETE = lib.ACL_STREAM_STATUS_COMPLETE
 _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
-_lock = new_lock()  # a finalizer may get here inside
-_of_stream: WeakValueDictionary[int, Retention] = WeakValueDictionary()
 _used: set[Retention] = handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _detached: dict[Retention, EventHandle | None] = {}  # of borrowed streams whose Python objects were discarded
 _resets: set[Reset] = handles.resets  # that go on
@@ -97,43 +92,9 @@ _resets: set[Reset] = handles.resets  # that go on
 class Retention(handles.Retention):
     """Owner of the operands of a stream's tasks; the Python objects of the stream share it."""
 
-    __slots__ = ("context", "is_ending", "life")
+    __slots__ = ()
     window: ErrorWindow
     failures: FailureLog
-    is_ending: bool  # a thread destroys the stream: its handle is gone while its tasks may still run
-
-    def __init__(self, handle: Any, epoch: DeviceEpoch, context: Any) -> None:
-        self.stream = address(handle)
-        self.life = Life(handle, epoch)
-        self.device = self.life.device
-        self.context = context  # None: unknown
-        self.failures = FailureLog()
-        self.window = ErrorWindow(self.life, self.failures)
-        self.is_ending = False
-
-    @classmethod
-    def of(cls, handle: Any, epoch: DeviceEpoch, context: Any) -> Retention:
-        """Return what a stream uses."""
-        stream = address(handle)
-        found = _of_stream.get(stream)
-        if found is None or found.life.is_over:
-            new = cls(handle, epoch, context)
-            with _lock:
-                found = _of_stream.setdefault(stream or -id(new), new)  # NULL is another stream in each context
-                if found.life.is_over:  # an older stream, which had this handle
-                    found = _of_stream[stream] = new
-        return found
-
-    @staticmethod
-    def forget(handle: Any) -> None:
-        """Forget what is known of a stream that is gone, before a new one with its handle is used."""
-        _of_stream.pop(address(handle), None)
-
-    def begin(self, handle: Any) -> None:
-        """Note the handle of a new stream, and forget what is known of an older one that had it."""
-        self.forget(handle)
-        self.life.handle, self.stream = handle, address(handle)
-        _of_stream[self.stream] = self
 
     def captured_graph(self) -> int:
         """Return the handle of the graph that the stream is being captured into; 0 if it is not."""
@@ -262,7 +223,7 @@ def _resets_of(device: int) -> list[Reset]:
 
 def release_completed() -> bool:
     """Release what the streams that have no work left have used; does not wait. False: there was nothing."""
-    streams = (*_of_streams(), *_detached)
+    streams = (*handles.retentions(), *_detached)
     before = sum(map(len, streams))
     for retention in streams:
         retention.release_completed()
@@ -270,7 +231,7 @@ def release_completed() -> bool:
     return sum(map(len, streams)) < before
 
 
-def conclude_all(log: FailureLog, code: int, function: str, message: str | None, device: int, context: Any) -> None:
+def conclude_all(log: FailureLog, code: int, function: str, message: str | None, device: int, context: int) -> None:
     """Raise what the synchronization of a device has failed with; it reports the failures of the context's streams."""
 
     def failed_task(code: int) -> FailedTask | None:
@@ -278,19 +239,23 @@ def conclude_all(log: FailureLog, code: int, function: str, message: str | None,
         return task if task is not None and task.code == code else None
 
     def windows(failed: AclError) -> tuple[tuple[Retention, ErrorWindow], ...]:
-        return tuple((it, it.window.next_after_all()) for it in _of_streams() if it.context in (context, None))
+        return tuple((it, it.window.next_after_all()) for it in _in_context(context))
 
     if not code and not log.code:
         return
-    for it in _of_streams():
-        if it.context in (context, None):
-            it.release_completed()
+    for it in _in_context(context):
+        it.release_completed()
     log.conclude(code, function, message, failed_task, windows)
 
 
-def has_reported(code: int, context: Any) -> bool:
+def has_reported(code: int, context: int) -> bool:
     """Return True if a stream of a context has reported a failure with this code before."""
-    return bool(code) and any(found.context == context and found.window.reported == code for found in _of_streams())
+    return bool(code) and any(it.context == context and it.window.reported == code for it in handles.retentions())
+
+
+def _in_context(context: int) -> list[Any]:
+    """Return what the streams of a context use, and those that may be of it."""
+    return [it for it in handles.retentions() if it.context in (context, 0)]
 
 
 def leak_at_exit() -> None:
@@ -299,11 +264,6 @@ def leak_at_exit() -> None:
 
     for used in (*_used.copy(), captures.graphs):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
-
-
-def _of_streams() -> list[Retention]:
-    references = _of_stream.valuerefs()  # in one step: other threads may add streams
-    return [retention for reference in references if (retention := reference()) is not None]
 
 
 def _release_detached() -> None:

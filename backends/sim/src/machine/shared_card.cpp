@@ -100,8 +100,8 @@ void SharedCard::count(Resource resource, std::uint64_t amount) {
 
 void SharedCard::give_back(Resource resource, std::uint64_t amount) {
     held_[resource] -= amount;
-    if (has_table(resource)) {
-        publish(resource);
+    if (memory_ != nullptr && (resource == kBytes || memory_->has_its_size())) {
+        publish(resource);  // in a table without a name this is of no use, and of no harm
     }
 }
 

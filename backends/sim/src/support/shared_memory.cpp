@@ -416,6 +416,9 @@ void SharedMemory::reserve(const void *begin, std::size_t size) const {
     }
 }
 
+// Asks for the end of the file: less than half the time of fstat, which looks at all else too.
+bool SharedMemory::has_its_size() const { return lseek(file_, 0, SEEK_END) == static_cast<off_t>(size_); }
+
 // Accepts a removed name at exit: the names are removed then, but the memory is used to the end.
 bool SharedMemory::is_whole() const {
     struct stat status = {};

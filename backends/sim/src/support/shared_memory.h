@@ -65,6 +65,8 @@ class SharedMemory {
     void reserve(const void *begin, std::size_t size) const;
     // Returns false if another process has truncated the file or removed its name.
     bool is_whole() const;
+    // Returns false if another process has truncated the file.
+    bool has_its_size() const;
 
     // Each byte of the piece has a lock, which the kernel releases however the process ends. The lock belongs to this
     // object and excludes other objects of the same piece, even in this process. Only Linux has such locks; try_lock
