@@ -442,6 +442,8 @@ class Stream(Resource, StreamHandle):
 
         What a task has failed with stays deferred. Other errors are left to the destruction.
         """
+        if not usable():
+            return
         retention, log, handle = self._retention, self._retention.failures, self._retention.life.handle
         if is_expected(abs(code), *_ANOTHER_CONTEXT):
             there = Context._at(self._context_address)
