@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <random>
@@ -206,6 +207,7 @@ void a_table_that_is_spoilt_is_replaced(const std::function<void()> &spoil) {
     CHECK(first->take(SharedCard::kStreams, 600, kCapacity));
     CHECK(second->take(SharedCard::kStreams, 300, kCapacity));
     spoil();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a card looks for its name once in a millisecond
     first->give_back(SharedCard::kStreams, 100);
     CHECK(first->take(SharedCard::kStreams, 10, kCapacity));
     CHECK(!second->take(SharedCard::kStreams, 191, kCapacity));

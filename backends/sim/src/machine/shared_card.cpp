@@ -145,12 +145,24 @@ std::size_t SharedCard::byte_of(std::size_t row) { return offsetof(Table, rows) 
 
 // Checks whether another process has truncated the table. The check takes longer than the rest of a small allocation,
 // so requests for memory skip it as long as they fit.
-bool SharedCard::has_table(Resource resource) const {
-    return memory_ != nullptr && (resource == kBytes || memory_->is_whole());
+bool SharedCard::has_table(Resource resource) { return memory_ != nullptr && (resource == kBytes || is_whole()); }
+
+// A truncated table ends the process that touches it, so its size is asked for at each use. A removed one only makes
+// new processes count apart, and asking for its name takes three times as long as creating a stream.
+bool SharedCard::is_whole() {
+    constexpr auto kInterval = std::chrono::milliseconds(1);
+    if (!memory_->has_its_size()) {
+        return false;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (now - name_seen_ >= kInterval && memory_->has_its_name()) {
+        name_seen_ = now;
+    }
+    return now - name_seen_ < kInterval;
 }
 
 void SharedCard::require_table() {
-    if (is_alone_ || (memory_ != nullptr && memory_->is_whole())) {
+    if (is_alone_ || (memory_ != nullptr && is_whole())) {
         return;
     }
     memory_.reset();

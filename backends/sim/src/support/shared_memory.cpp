@@ -420,10 +420,9 @@ void SharedMemory::reserve(const void *begin, std::size_t size) const {
 bool SharedMemory::has_its_size() const { return lseek(file_, 0, SEEK_END) == static_cast<off_t>(size_); }
 
 // Accepts a removed name at exit: the names are removed then, but the memory is used to the end.
-bool SharedMemory::is_whole() const {
+bool SharedMemory::has_its_name() const {
     struct stat status = {};
-    return fstat(file_, &status) == 0 && status.st_size == static_cast<off_t>(size_) &&
-           (status.st_nlink > 0 || files().are_given_up);
+    return fstat(file_, &status) == 0 && (status.st_nlink > 0 || files().are_given_up);
 }
 
 bool SharedMemory::try_lock(std::size_t byte) const {

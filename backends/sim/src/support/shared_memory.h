@@ -63,10 +63,9 @@ class SharedMemory {
     // Reserves pages of the host for a part of the piece: a process that touches a page which the host does not have is
     // killed. Fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
     void reserve(const void *begin, std::size_t size) const;
-    // Returns false if another process has truncated the file or removed its name.
-    bool is_whole() const;
-    // Returns false if another process has truncated the file.
+    // Return false if another process has truncated the file, or removed its name.
     bool has_its_size() const;
+    bool has_its_name() const;
 
     // Each byte of the piece has a lock, which the kernel releases however the process ends. The lock belongs to this
     // object and excludes other objects of the same piece, even in this process. Only Linux has such locks; try_lock
