@@ -16,13 +16,10 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.tags import Tags
 
 from ascend_rt import Library, __version__, enums
 from ascend_rt import cli as command_line
 from ascend_rt._native import in_c
-
-tags: Tags  # from Sphinx
 
 # Declarations instead of the functions in C, which have no types. No module that declares one is imported yet.
 in_c.in_c = lambda declared: declared
@@ -63,7 +60,7 @@ if "Repository" in URLS:  # "Edit this page"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-if tags.has("online"):
+if "online" in tags:  # noqa: F821  (Sphinx defines it)
     intersphinx_mapping = {
         "python": ("https://docs.python.org/3", None),
         "numpy": ("https://numpy.org/doc/stable", None),

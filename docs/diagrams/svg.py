@@ -93,7 +93,9 @@ class Drawing:
     def svg(self) -> str:
         """Return the file's text."""
         width, height = self._size
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        )
         parts = "\n".join(self._parts)
         return f'{head} role="img">\n<title>{escape(self._title)}</title>\n<style>{STYLE}</style>\n{parts}\n</svg>\n'
 
