@@ -49,7 +49,8 @@ _STYLE: dict[Any, Any] = {
     "font.size": 9,
 }
 _SMALL = 7.5
-_OVER_LINES = {"facecolor": _PANEL, "edgecolor": "none", "pad": 1}
+_HEIGHT, _HEIGHTS = 3.4, {"calls": 5.6, "latencies": 4.2}  # in inches; the rest of the charts, and these
+_OVER_LINES = {"facecolor": _PANEL, "edgecolor": "none", "pad": 0}
 _LATENCIES = ("query", "record", "wait", "event_synchronize", "record_synchronize", "host_function_round_trip")
 _MOVES = ("copy_host_to_device", "copy_device_to_host", "copy_device_to_device", "fill")
 
@@ -229,9 +230,9 @@ PLOTS: dict[str, Draw] = {
 
 def svg(results: Results, name: str) -> str:
     """Return a plot for light and dark pages; "" if nothing of it was measured."""
-    heights = {"medians": 1.4 + 0.16 * len(results.names()), "calls": 5.6, "latencies": 4.2}
+    height = 1.4 + 0.16 * len(results.names()) if name == "medians" else _HEIGHTS.get(name, _HEIGHT)
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(8, heights.get(name, 3.4)))
+        figure = Figure(figsize=(8, height))
         figure.set_layout_engine("constrained")
         if not PLOTS[name](results, figure.subplots()):
             return ""
@@ -255,8 +256,10 @@ def png(results: Results) -> bytes:
     """Return all plots as one picture."""
     others = [name for name in PLOTS if name != "medians"]
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(16, 3.6 * len(others)), layout="constrained")
-        for name, axes in figure.subplot_mosaic([["medians", name] for name in others]).items():
+        heights = [_HEIGHTS.get(name, _HEIGHT) for name in others]
+        figure = Figure(figsize=(16, sum(heights)), layout="constrained")
+        places = figure.subplot_mosaic([["medians", name] for name in others], height_ratios=heights)
+        for name, axes in places.items():
             PLOTS[name](results, axes)
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=80)
