@@ -7,6 +7,7 @@ Needs no network. With ``-t online`` it reads the inventories of Python and nump
 from __future__ import annotations
 
 import re
+import sys
 from enum import EnumMeta
 from importlib.metadata import metadata
 from pathlib import Path
@@ -21,7 +22,8 @@ from ascend_rt import Library, __version__, enums
 from ascend_rt import cli as command_line
 from ascend_rt._native import in_c
 
-# Declarations instead of the functions in C, which have no types. No module that declares one is imported yet.
+# Declarations instead of the functions in C, which have no types.
+assert "ascend_rt.event" not in sys.modules, "a module that declares such functions is already imported"
 in_c.in_c = lambda declared: declared
 
 HERE = Path(__file__).resolve().parent
