@@ -226,7 +226,7 @@ def capture() -> Drawing:
     a, b = d.lanes(["stream a", "stream b"], 90, 80, 735, 90)
     d.line((105, 46), (105, 200), dashed=True)
     d.line((680, 46), (680, 200), dashed=True)
-    d.text(110, 34, "`with a.capture() as graph:`".strip("`"), "code")
+    d.text(110, 34, "with a.capture() as graph:", "code")
     d.text(680, 34, "end of the block", "note", "middle")
     d.box(120, a - 16, 110, 32, "copy 1", "blue")
     d.diamond(252, a)

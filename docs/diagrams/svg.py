@@ -63,13 +63,10 @@ class Drawing:
             style = "code" if line.startswith("`") else "title" if line.startswith("#") else ""
             self.text(x + width / 2, top + LINE * number, line.strip("`#"), style, "middle")
 
-    def diamond(self, x: float, y: float, text: str = "", kind: str = "amber", size: tuple[int, int] = (9, 9)) -> None:
-        """Draw a diamond around a point: an event, or with a text a question."""
-        across, up = size
-        corners = f"{x - across:g},{y:g} {x:g},{y - up:g} {x + across:g},{y:g} {x:g},{y + up:g}"
-        self._parts.append(f'<polygon class="{kind}" points="{corners}"/>')
-        for number, line in enumerate(lines := text.split("\n") if text else []):
-            self.text(x, y + LINE * (number - (len(lines) - 1) / 2), line, "", "middle")
+    def diamond(self, x: float, y: float) -> None:
+        """Draw a diamond around a point: a record."""
+        corners = f"{x - 9:g},{y:g} {x:g},{y - 9:g} {x + 9:g},{y:g} {x:g},{y + 9:g}"
+        self._parts.append(f'<polygon class="amber" points="{corners}"/>')
 
     def line(self, *points: Point, dashed: bool = False) -> None:
         """Join points."""
