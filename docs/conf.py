@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Sphinx makes the guide and the reference: ``sphinx-build -W -n docs docs/_build``. Needs no network."""
+"""How Sphinx makes the guide and the reference: ``sphinx-build -W -n docs docs/_build``.
+
+Needs no network. With ``-t online`` it reads the inventories of Python and numpy, and names link there.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from enum import EnumMeta
+from importlib.metadata import metadata
 from pathlib import Path
 
 from docutils import nodes
@@ -15,6 +20,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from ascend_rt import Library, __version__, enums
 from ascend_rt import cli as command_line
+from ascend_rt._native import in_c
+
+# Declarations instead of the functions in C, which have no types.
+assert "ascend_rt.event" not in sys.modules, "a module that declares such functions is already imported"
+in_c.in_c = lambda declared: declared
 
 HERE = Path(__file__).resolve().parent
 
@@ -22,12 +32,15 @@ project = "ascend_rt"
 author = "the authors of ascend_rt"
 copyright = author
 version = release = __version__
+URLS = dict(entry.split(", ", 1) for entry in metadata("ascend_rt").get_all("Project-URL") or [])
 
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
@@ -35,9 +48,29 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"ascend_rt {release}"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["filter.js"]
+html_favicon = "_static/favicon.svg"
+if "Repository" in URLS:  # "Edit this page"
+    html_theme_options = {
+        "source_repository": URLS["Repository"],
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+if "online" in tags:  # noqa: F821  (Sphinx defines it)
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+    }
 
 # --- Markdown: what also reads well on a repository page --------------------------------------------------------------
 
+myst_enable_extensions = ["alert"]  # boxes: > [!WARNING]
 myst_heading_anchors = 4  # links to headings, written as on a repository page
 
 # --- docstrings -------------------------------------------------------------------------------------------------------
@@ -55,7 +88,7 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # several to a line
 napoleon_use_rtype = False
 
 nitpick_ignore_regex = [
-    # Documented elsewhere; links there would need the network.
+    # Documented elsewhere, and a link only in a build that is online.
     (
         r"py:.*",
         r"(abc|asyncio|collections|contextlib|ctypes|enum|math|np|numpy|os|types|typing|typing_extensions|uuid)\..*|UUID",
@@ -74,7 +107,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _without_arguments_of_exceptions)
     app.connect("autodoc-skip-member", _is_field_of_tuple)
     app.connect("missing-reference", _look_in_the_package)
-    app.connect("source-read", _drop_links_to_directories)
+    app.connect("source-read", _links_within_the_site)
 
 
 class CommandHelp(SphinxDirective):
@@ -129,11 +162,18 @@ def _look_in_the_package(
     return env.domains.python_domain.resolve_xref(env, document, app.builder, node["reftype"], target, node, content)
 
 
-def _drop_links_to_directories(app: Sphinx, document: str, source: list[str]) -> None:
-    """Keep the text of links to directories: files are copied beside the pages, directories have no page."""
+def _links_within_the_site(app: Sphinx, document: str, source: list[str]) -> None:
+    """Lead links to examples to the page that shows them, and keep only the text of links to directories.
+
+    Other files are copied beside the pages.
+    """
     here = HERE.joinpath(document).parent
 
-    def text_only(link: re.Match[str]) -> str:
-        return link[1] if here.joinpath(link[2]).is_dir() else link[0]
+    def adapted(link: re.Match[str]) -> str:
+        if here.joinpath(link[2]).is_dir():
+            return link[1]
+        if example := re.fullmatch(r"\.\./examples/(\w+)\.py", link[2]):
+            return f"[{link[1]}](programs.md#{example[1]}py)"
+        return link[0]
 
-    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s#:]+)\)", text_only, source[0])
+    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s#:]+)\)", adapted, source[0])

@@ -134,13 +134,26 @@ def page(data: dict[str, object]) -> str:
             if name in NOTES:
                 reason = f"{reason.rstrip('!')}: {NOTES[name]}"
             lines.append(f"| `{name}` | {', '.join(types)} | {reason.replace('|', chr(92) + '|')} |")
-    for title, members in (
-        ("Run", groups["run"]),
-        ("Untested", groups["untested"]),
-        ("Formulas", formulas),
-        ("Without a kernel", without),
-    ):
-        lines += ["", f"## {title}", "", *_wrapped(members)]
+    found = {
+        "runs": groups["run"],
+        "refused or different": groups["refused"],
+        "untested": groups["untested"],
+        "formula": formulas,
+        "no kernel": without,
+    }
+    lines += [
+        "",
+        "## All operators",
+        "",
+        "*Runs*: as on the CPU. *Untested*: no sample has a type that was tried. *Formula*: torch_npu's own operator,",
+        "by its documented formula. *No kernel*: refused, because neither exists.",
+        "",
+        '<div class="table-filter"></div>',
+        "",
+        "| Operator | Result |",
+        "|---|---|",
+        *(f"| `{name}` | {result} |" for result, members in found.items() for name in members),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -155,17 +168,6 @@ def _reasons(by_type: dict[str, str]) -> dict[str, list[str]]:
         if text not in ("run", "untested"):
             reasons.setdefault(text, []).append(kind)
     return reasons
-
-
-def _wrapped(members: list[str]) -> list[str]:
-    lines, line = [], ""
-    for member in members:
-        item = f"`{member}`" + ("" if member is members[-1] else ",")
-        if line and len(line) + 1 + len(item) > 120:
-            lines.append(line)
-            line = ""
-        line = f"{line} {item}".strip()
-    return [*lines, line] if line else ["None."]
 
 
 def main() -> int:

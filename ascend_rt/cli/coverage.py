@@ -38,6 +38,8 @@ Made by `ascend-rt coverage --backend sim --format markdown`.
 - *Facade*: the Python classes use it. Every other function is called as `ascend_rt.lib.aclX(…)`.
 - *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest that is known, and may stand for an older one.
 - The products: those that the function is documented for; `?` where no document tells.
+
+<div class="table-filter"></div>
 """
 
 

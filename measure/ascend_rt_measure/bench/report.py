@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ascend_rt_measure.bench.headlines import figures, headlines, where
 from ascend_rt_measure.bench.results import (
     Results,
     Table,
@@ -20,34 +21,57 @@ from ascend_rt_measure.bench.results import (
 )
 
 _TITLE = "Performance"
+_FIGURES = "figures.csv"
 
 
 class Section(NamedTuple):
-    """A heading with paragraphs, lines of a list, a table and plots; empty is left out."""
+    """A heading with paragraphs, lines of a list, a table and plots; empty is left out.
+
+    A table that is long is in the file of all figures, and on a page only if that is one file.
+    """
 
     heading: str
     text: str = ""
     items: tuple[str, ...] = ()
     table: Table = ([], [])
     plots: tuple[str, ...] = ()
+    is_long: bool = False
 
 
 def sections(results: Results) -> Iterator[Section]:
     """Yield what there is to say."""
-    library = "the simulator" if results.backend == "sim" else "CANN"
     yield Section(
         _TITLE,
-        f"What calls cost on {library}: in C, through cffi (raw), the classes of ascend_rt (facade) and pyACL, and "
-        "what others take for the same. Ratios of one run say more than figures of different machines, or of different "
-        "days. Made by ascend-rt bench, which measures the same on your machine.",
+        f"What calls cost: {where(results)}. The simulator's figures are about programs and this package; work on a "
+        "card takes the card's time.",
+        table=headlines(results),
+        plots=("calls",),
     )
-    yield Section("Goals", "A goal that is not met is a finding, not a failure.", table=goals_table(results))
+    yield Section(
+        "Method",
+        "Layers: the functions in C (c), through cffi (raw), the classes of ascend_rt (facade), and pyACL (pyacl). "
+        "Ratios of one run say more than figures of different machines, or of different days. Made by ascend-rt "
+        "bench, which measures the same on your machine.",
+        items=(
+            "A sample is a loop of about 5 ms, its value the time per iteration; loop counts are calibrated.",
+            "Three rounds of 25 values, each round in a fresh process; in a round layers and peers take turns.",
+            "A sample is taken again when a probe before or after it finds that others used the core, for up to two "
+            "seconds per benchmark and round.",
+            "Python is timed by pyperf. C and C++ are compiled with -O2 on the machine and timed in the same way.",
+            "A latency is the time of one call; percentiles are nearest ranks of up to 10,000 calls.",
+        ),
+    )
+    yield Section("Machine", table=(["", ""], [list(pair) for pair in results.machine.items()]))
+    noise = tuple(results.warnings) + _disturbances(results)
+    yield Section("Noise", "What makes these figures vary:" if noise else "", items=noise)
+    yield Section("Goals", "Targets are informational.", table=goals_table(results))
     yield Section(
         "Layers",
         "Medians, 99th percentiles of samples, and ratios of medians. An iteration of a row makes the same calls in "
-        "each layer; the README of the benchmarks says which.",
+        "each layer; the README of the benchmarks lists them.",
         table=layers_table(results),
         plots=("medians",),
+        is_long=True,
     )
     yield Section(
         "Spellings",
@@ -59,16 +83,16 @@ def sections(results: Results) -> Iterator[Section]:
         "Peers",
         "The same task, done by PoCL, an OpenCL whose device is the processor, through pyopencl (a marker, a wait for "
         "it on a second queue, a wait for that), and by streams that are each a thread with a queue and a condition "
-        "variable, in C++ and in Python. The ratios tell how many times longer they take.",
+        "variable, in C++ and in Python. The ratios are how many times longer they take.",
         table=peers_table(results),
     )
     yield Section(
         "Latencies",
-        "Single calls through cffi. empty_call is the cost of an empty one and of reading the clock, which all times "
-        "include. On the device: the time between two timed events around the calls, and empty_pair has nothing "
-        "between them.",
+        "Single calls through cffi. All times include empty_call, the cost of an empty call and of reading the clock. "
+        "On the device: the time between two timed events around the calls, and empty_pair has nothing between them.",
         table=latencies_table(results),
         plots=("latencies",),
+        is_long=True,
     )
     yield Section(
         "Scaling",
@@ -76,20 +100,6 @@ def sections(results: Results) -> Iterator[Section]:
         "captured and replayed in batches; copies and fills by size, as the device times them.",
         plots=("streams", "threads", "batches", "sizes"),
     )
-    yield Section(
-        "Method",
-        items=(
-            "A sample is a loop of about 5 ms, its value the time per iteration; loop counts are calibrated.",
-            "Three rounds of 25 values, each round in a fresh process; in a round layers and peers take turns.",
-            "A sample is taken again when a probe before or after it tells that others used the core, for up to two "
-            "seconds per benchmark and round.",
-            "Python is timed by pyperf. C and C++ are compiled with -O2 on the machine and timed in the same way.",
-            "A latency is the time of one call; percentiles are nearest ranks of up to 10,000 calls.",
-        ),
-    )
-    yield Section("Machine", table=(["", ""], [list(pair) for pair in results.machine.items()]))
-    noise = tuple(results.warnings) + _disturbances(results)
-    yield Section("Noise", "What makes these figures vary:" if noise else "", items=noise)
     skipped = tuple(f"{what}: {reason}" for what, reason in results.skipped.items())
     yield Section("Not measured", items=skipped)
 
@@ -113,13 +123,14 @@ def is_shown(section: Section) -> bool:
 
 
 def markdown(results: Results, plots: dict[str, str], directory: str) -> str:
-    """Return a page whose plots are in files of that directory."""
+    """Return a page whose plots and long tables are in files of that directory."""
     parts: list[str] = []
     for section in filter(is_shown, sections(results)):
         parts.append(f"{'#' if section.heading == _TITLE else '##'} {section.heading}")
         parts += [section.text] if section.text else []
         parts += ["\n".join(f"- {item}" for item in section.items)] if section.items else []
-        parts += [_pipes(section.table)] if section.table[1] else []
+        if section.table[1]:
+            parts.append(f"[All figures]({directory}/{_FIGURES}) (CSV)." if section.is_long else _pipes(section.table))
         parts += [f"![{name}]({directory}/{name}.svg)" for name in section.plots if plots.get(name)]
     return "\n\n".join(parts) + "\n"
 
@@ -133,9 +144,10 @@ def _pipes(table: Table) -> str:
 # --- HTML ------------------------------------------------------------------------------------------------------------
 
 _STYLE = """\
+:root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
-td, th { border-bottom: 1px solid #ddd; padding: .15rem .6rem; text-align: right; white-space: nowrap; }
+td, th { border-bottom: 1px solid #8884; padding: .15rem .6rem; text-align: right; white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; }
 svg { height: auto; max-width: 100%; }"""
 
@@ -189,6 +201,7 @@ def _write_markdown(results: Results, path: Path) -> None:
     for name, drawing in plots.items():
         if drawing:
             (directory / f"{name}.svg").write_text(drawing, encoding="utf-8")
+    (directory / _FIGURES).write_text(figures(results), encoding="utf-8")
     path.write_text(markdown(results, plots, directory.name), encoding="utf-8")
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.simulator("independent")
 pyperf = pytest.importorskip("pyperf")
 
 from ascend_rt.backends import sim  # noqa: E402
-from ascend_rt_measure.bench import building, comparison, ids, machine, report, results  # noqa: E402
+from ascend_rt_measure.bench import building, comparison, headlines, ids, machine, report, results  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 DIRECTORY = ROOT / "benchmarks"
@@ -318,7 +318,8 @@ def test_report_has_a_plot_for_what_was_measured(tmp_path: Path) -> None:
     page = (tmp_path / "performance.md").read_text(encoding="utf-8")
     shown = set(re.findall(r"\((performance/\w+\.svg)\)", page))
     assert shown == {"performance/medians.svg", "performance/streams.svg"}
-    assert {str(path.relative_to(tmp_path)) for path in (tmp_path / "performance").iterdir()} == shown
+    written = {str(path.relative_to(tmp_path)) for path in (tmp_path / "performance").iterdir()}
+    assert written == {*shown, "performance/figures.csv"}
     assert (tmp_path / "performance.html").read_text(encoding="utf-8").count("<svg") == len(shown)
     assert (tmp_path / "performance.png").read_bytes().startswith(b"\x89PNG")
 
@@ -327,10 +328,52 @@ def test_performance_page_is_made_from_its_figures() -> None:
     docs = ROOT / "docs"
     plots = {path.stem: path.name for path in (docs / "performance").glob("*.svg")}
 
-    made = report.markdown(results.read(docs / "performance.json"), plots, "performance")
+    found = results.read(docs / "performance.json")
+    made = report.markdown(found, plots, "performance")
 
     again = "ascend-rt bench --read docs/performance.json --output docs/performance.md"
     assert (docs / "performance.md").read_text(encoding="utf-8") == made, again
+    assert (docs / "performance" / "figures.csv").read_text(encoding="utf-8") == headlines.figures(found), again
+
+
+def test_the_page_begins_with_five_figures_and_a_chart() -> None:
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    begin, _, _ = page.partition("\n## ")
+    assert len(re.findall(r"^\| \w", begin, re.MULTILINE)) == 5
+    assert begin.rstrip().endswith("![calls](performance/calls.svg)")
+
+
+def test_every_chart_names_the_library_and_follows_the_theme() -> None:
+    charts = list((ROOT / "docs" / "performance").glob("*.svg"))
+    assert {chart.stem for chart in charts} == {
+        *("calls", "medians", "latencies", "streams", "threads", "batches", "sizes")
+    }
+    for chart in charts:
+        text = chart.read_text(encoding="utf-8")
+        assert ">simulator, AMD EPYC, 2 processors<" in text, chart
+        assert "@media (prefers-color-scheme:dark)" in text, chart
+        assert "fill: #ffffff" not in text, chart
+
+
+def test_figures_have_a_row_for_each_layer_and_latency() -> None:
+    found = measured(event_record=[1e-8, 2e-8, 4e-8])
+    found.latencies = {"record": {"host": {"p50": 100, "p99": 200, "min": 90}}}
+
+    assert headlines.figures(found).splitlines() == [
+        "benchmark,layer,median_ns,p99_ns,best_ns,values",
+        "event_record,c,20,40,10,3",
+        "latency_record,host,100,200,90,",
+    ]
+
+
+def test_the_headlines_are_those_that_were_measured() -> None:
+    found = measured(event_record=[2e-8])
+    found.add("facade", "event_record", 1000, [7e-8])
+
+    assert headlines.headlines(found)[1] == [
+        ["a record, from Python", "70 ns, in C 20 ns"],
+        ["what the facade adds to a call in C", "50 ns to 50 ns"],
+    ]
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:

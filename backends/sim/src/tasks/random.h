@@ -1,5 +1,5 @@
 // Random numbers (random.md): Philox 4x32 with 10 rounds. The key is the seed; the counter of the first block of four
-// words is in device memory. The conversion of words to numbers is undocumented; docs/simulator.md describes the one
+// words is in device memory. The conversion of words to numbers is undocumented; docs/faithfulness.md describes the one
 // used here.
 #pragma once
 
