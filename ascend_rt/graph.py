@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
-from ascend_rt._native.blocks import block
 from ascend_rt._native.handles import Batch, GraphHandle
 from ascend_rt._native.in_c import in_c
-from ascend_rt._runtime.captures import Captured
 from ascend_rt._runtime.driver import address, call, check, failure, ffi, is_expected, lib, usable
-from ascend_rt._runtime.lifecycle import Owner
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import Context, current_handle, owner_of_new
-from ascend_rt.errors import AclError, CaptureError
+from ascend_rt.context import Context
+from ascend_rt.errors import CaptureError
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
+    from ascend_rt._runtime.captures import CaptureFailure
     from ascend_rt.enums import MdlRITaskType
     from ascend_rt.kernel import Kernel
     from ascend_rt.memory import Buffer
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "GraphTask", "KernelChange", "ValueWait", "ValueWrite"]
 
 CaptureMode = Literal["global", "thread_local", "relaxed"]
-_MODES = {mode: getattr(lib, f"ACL_MODEL_RI_CAPTURE_MODE_{mode.upper()}") for mode in get_args(CaptureMode)}
 _LONGEST_NAME = 4096
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_MODEL_CONTEXT)
 
@@ -109,24 +104,13 @@ class Graph(Resource, GraphHandle):
     True
     """
 
-    __slots__ = ("_captured", "_changed", "_context_address", "_submitted")
+    __slots__ = ()
     _captured: Batch  # operands of the tasks since the capture
-    _changed: dict[int, tuple[object, ...]]  # operands of tasks that were changed, by their handles
+    _changed: dict[int, tuple[object, ...]] | None  # operands of tasks that were changed, by their handles
+    _submitted: dict[int, tuple[object, ...]] | None  # those that take their place with the next update that succeeds
     _context_address: int
-    _submitted: dict[int, tuple[object, ...]]  # those that take their place with the next update that succeeds
     _what = "graph"
     _needs_context = True
-
-    @classmethod
-    def _being_captured(cls, stream: Stream, batch: Batch, where: Owner) -> Self:
-        """Return a graph that is closed, until its capture has ended."""
-        graph = cls.__new__(cls)
-        graph._context_address = stream._context_address or address(current_handle())
-        graph._captured, graph._changed, graph._submitted = batch, {}, {}
-        graph._retained = graph._new_batch()
-        graph._borrow(None, where)
-        graph._forget()
-        return graph
 
     def _new_batch(self) -> Batch:
         """Return a batch for the executions from now on; those that were launched before have their own."""
@@ -241,17 +225,18 @@ class Graph(Resource, GraphHandle):
             if task.graph is not self:
                 raise ValueError("the task belongs to another graph")
         self._handle  # noqa: B018  (a closed graph says so)
+        submitted = self._submitted = self._submitted or {}
         for task, change in changes.items():
             parameters, used = (None, ()) if change is None else _parameters(change)
-            self._submitted[task.handle] = used
+            submitted[task.handle] = used
             self._retained.objects.append(used)  # another thread may be about to launch the graph with this batch
             if parameters is None:
                 call("aclmdlRITaskDisable", task._handle)
             else:
                 call("aclmdlRITaskSetParams", task._handle, parameters)
         call("aclmdlRIUpdate", self._handle)
-        self._changed |= self._submitted
-        self._submitted = {}
+        self._changed = (self._changed or {}) | submitted
+        self._submitted = None
         batch = self._new_batch()
         batch.objects.extend(self._changed.values())
         self._retained = batch
@@ -263,7 +248,11 @@ class Graph(Resource, GraphHandle):
         if code:
             check(code, "aclmdlRIDestroy")
         self._captured = self._retained = Batch()  # executions that are under way have their own
-        self._changed, self._submitted = {}, {}
+        self._changed = self._submitted = None
+
+    def _close_elsewhere(self) -> None:
+        """Close a graph that has ended, or whose context the thread does not have."""
+        Resource.close(self)
 
 
 class GraphTask:
@@ -376,36 +365,10 @@ def _dot(events: list[dict[str, Any]]) -> str:
 # --- capturing -------------------------------------------------------------------------------------------------------
 
 
-@block
-def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
-    """Capture a stream; see :meth:`Stream.capture`."""
-    if mode not in _MODES:
-        raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
-    handle = stream._handle
-    batch, where, out = Batch(), owner_of_new(), ffi.new("aclmdlRI *")
-    captured, graph = Captured(batch), Graph._being_captured(stream, batch, where)
-    try:
-        call("aclmdlRICaptureBegin", handle, _MODES[mode])
-        captured.begin(lib.ascend_rt_captured_graph(handle))
-        yield graph
-        captured.end()
-        code = graph._create(where, out, lib.aclmdlRICaptureEnd, handle, out)
-        if code:
-            raise _broken(code, captured)
-    except BaseException as error:  # a signal handler may raise one anywhere
-        captured.end()
-        is_refused = isinstance(error, AclError) and not captured.graph
-        if not is_refused and not graph._is_open:
-            _give_up(stream)
-        raise
-
-
-def _broken(code: int, captured: Captured) -> CaptureError:
-    """Return the error of a capture that ended without a graph."""
+def _refuse_broken(code: int, failures: list[CaptureFailure]) -> NoReturn:
+    """Raise the error of a capture that ended without a graph."""
     error = failure(code, "aclmdlRICaptureEnd")
-    broken = CaptureError(error.code, error.function, error.message, failures=tuple(captured.failures))
-    broken.__cause__ = error
-    return broken
+    raise CaptureError(error.code, error.function, error.message, failures=tuple(failures)) from error
 
 
 def _give_up(stream: Stream) -> None:

@@ -254,9 +254,6 @@ class Stream(Resource, StreamHandle):
         -----
         ``aclmdlRICaptureBegin``, ``aclmdlRICaptureEnd``. 910B, 910C, 950, 310P. API reference 15.
         """
-        from ascend_rt.graph import capture  # which most programs do not need
-
-        return capture(self, mode)
 
     # --- host side ---------------------------------------------------------------------------------------------------
 

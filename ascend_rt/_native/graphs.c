@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hot method of graphs. */
+/* The hot methods of graphs. */
 #include "methods.h"
 
-enum { LAUNCH_ON, PATHS };
+enum { LAUNCH_ON, CLOSE, PATHS };
 
 static hot_method paths[PATHS];
 
@@ -37,7 +37,32 @@ static PyObject *graph_launch(PyObject *self, arguments args, Py_ssize_t count, 
     return result;
 }
 
+static void give_up_operands(graph *self) {
+    set_field(self, &self->retained, NULL); /* executions that are under way have their own */
+    set_field(self, &self->captured, NULL);
+    set_field(self, &self->changed, NULL);
+    set_field(self, &self->submitted, NULL);
+}
+
+static PyObject *graph_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+    graph *const self = (graph *)object;
+    if (!parse(&paths[CLOSE].of, NULL, args, count, names)) {
+        return refuse_call(&paths[CLOSE], object, args, count, names);
+    }
+    void *context = NULL; /* of the thread; asked with the GIL: it does not wait */
+    if (!has_pointer(&self->handle) || FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context) != ACL_SUCCESS ||
+        (uintptr_t)context != self->context) {
+        return PyObject_CallMethod(object, "_close_elsewhere", NULL);
+    }
+    PyObject *const closed = destroy(&self->handle, DESTROY_GRAPH);
+    if (closed != NULL) {
+        give_up_operands(self);
+    }
+    return closed;
+}
+
 static hot_method paths[PATHS] = {
+    [CLOSE] = {.name = "close", .call = METHOD(graph_close)},
     [LAUNCH_ON] = {.name = "launch", .call = METHOD(graph_launch)},
 };
 

@@ -66,7 +66,7 @@ static void deallocate(PyObject *object, inquiry clear) {
 #define HANDLE_FIELDS(DO) DO(view) DO(owner) DO(hash)
 #define EVENT_FIELDS(DO) DO(before) DO(window)
 #define STREAM_FIELDS(DO) DO(retention) DO(foreign)
-#define GRAPH_FIELDS(DO) DO(retained)
+#define GRAPH_FIELDS(DO) DO(retained) DO(captured) DO(changed) DO(submitted)
 #define POOL_BUFFER_FIELDS(DO) DO(stream)
 #define KERNEL_FIELDS(DO) DO(binary) DO(plan) DO(scalars)
 #define BATCH_FIELDS(DO) DO(objects) DO(owner)
@@ -209,6 +209,14 @@ static int graph_set_retained(PyObject *self, PyObject *value, void *unused) {
     return 0;
 }
 
+static PyMemberDef graph_members[] = {
+    MEMBER(graph, "_captured", captured, T_OBJECT_EX),
+    MEMBER(graph, "_changed", changed, T_OBJECT),
+    MEMBER(graph, "_submitted", submitted, T_OBJECT),
+    MEMBER(graph, "_context_address", context, T_ULONGLONG),
+    {0},
+};
+
 static PyGetSetDef graph_properties[] = {
     {"_retained", graph_get_retained, graph_set_retained, NULL, NULL},
     {0},
@@ -313,6 +321,7 @@ static PyType_Slot stream_slots[] = {
 
 static PyType_Slot graph_slots[] = {
     COLLECTED_SLOTS(graph),
+    SLOT(tp_members, graph_members),
     SLOT(tp_getset, graph_properties),
     SLOT(tp_doc, "What the hot methods of a graph need."),
     {0},

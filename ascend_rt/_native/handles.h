@@ -99,7 +99,11 @@ typedef struct stream {
 
 typedef struct graph {
     handle handle;
-    PyObject *retained; /* a batch: what an execution uses that is launched now */
+    PyObject *retained;  /* a batch: what an execution uses that is launched now */
+    PyObject *captured;  /* the same of the tasks since the capture */
+    PyObject *changed;   /* a dictionary: operands of tasks that were changed, by their handles; NULL: none was */
+    PyObject *submitted; /* the same of those that take their place with the next update that succeeds */
+    uint64_t context;    /* of the capture: address of its handle */
 } graph;
 
 typedef struct buffer {

@@ -75,6 +75,10 @@ class StreamHandle(Handle):
 
 class GraphHandle(Handle):
     _retained: Batch
+    _captured: Batch
+    _changed: dict[int, tuple[object, ...]] | None
+    _submitted: dict[int, tuple[object, ...]] | None
+    _context_address: int
 
 class BufferHandle(Handle):
     _nbytes: int
@@ -139,6 +143,12 @@ class Retention:
     def retain_across_wait(self, waited_for: EventHandle, batch: Batch, epoch: int, /) -> None: ...
     def retain_if_captured(self, *objects: object) -> Batch | None: ...
     def end_batch(self) -> Batch | None: ...
+
+class Capture:
+    def __enter__(self) -> Any: ...
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> bool: ...
 
 class Call:
     stream: int

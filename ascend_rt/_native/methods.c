@@ -45,6 +45,9 @@ function functions[FUNCTIONS] = {
     [CREATE_STREAM] = {"aclrtCreateStreamWithConfig", NULL},
     [DESTROY_STREAM] = {"aclrtDestroyStream", NULL},
     [DESTROY_STREAM_FORCE] = {"aclrtDestroyStreamForce", NULL},
+    [CAPTURE_BEGIN] = {"aclmdlRICaptureBegin", NULL},
+    [CAPTURE_END] = {"aclmdlRICaptureEnd", NULL},
+    [DESTROY_GRAPH] = {"aclmdlRIDestroy", NULL},
     [GET_DEVICE] = {"aclrtGetDevice", NULL},
     [GET_CONTEXT] = {"aclrtGetCurrentContext", NULL},
     [GET_DEFAULT_STREAM] = {"aclrtCtxGetCurrentDefaultStream", NULL},
@@ -551,5 +554,5 @@ bool hot_methods_add(PyObject *module, const ascend_rt_shared *parts) {
     return PyModule_AddObject(module, "UNKNOWN", PyLong_FromUnsignedLongLong(UNKNOWN)) == 0 && find_functions() &&
            (check = attribute_of("ascend_rt._runtime.driver", "check")) != NULL &&
            PyModule_AddFunctions(module, functions_of_module) == 0 && copies_add(module) && kernels_add(module) &&
-           current_streams_add(module) && places_add(module) && blocks_add(module);
+           current_streams_add(module) && places_add(module) && blocks_add(module) && captures_add(module);
 }

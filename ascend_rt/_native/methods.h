@@ -41,6 +41,9 @@ enum {
     CREATE_STREAM,
     DESTROY_STREAM,
     DESTROY_STREAM_FORCE,
+    CAPTURE_BEGIN,
+    CAPTURE_END,
+    DESTROY_GRAPH,
     GET_DEVICE,
     GET_CONTEXT,
     GET_DEFAULT_STREAM,
@@ -177,9 +180,13 @@ PyObject *tuple_of(arguments args, Py_ssize_t count);
 /* Raises the error of a wrong call, which is that of the declaration in Python. */
 PyObject *refuse_call(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 
-/* Add the types Place and Block. */
+/* Add the types Place, Block and Capture. */
 bool places_add(PyObject *module);
 bool blocks_add(PyObject *module);
+bool captures_add(PyObject *module);
+
+/* A block that captures a stream, in a mode or NULL. */
+PyObject *new_capture(PyObject *stream, PyObject *mode);
 
 /* Add what the hot methods need that are of these. */
 bool copies_add(PyObject *module);

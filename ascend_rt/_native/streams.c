@@ -6,7 +6,7 @@
 
 PyTypeObject *plain_stream;
 
-enum { INIT, CLOSE, RECORD_EVENT, WAIT_FOR, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
+enum { INIT, CLOSE, RECORD_EVENT, WAIT_FOR, CAPTURE, IS_DONE, SYNCHRONIZE, LAUNCH_FUNCTION, PATHS };
 
 static hot_method paths[PATHS];
 
@@ -164,6 +164,14 @@ static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, P
     return PyObject_CallMethod(self, "_wait_for", "OO", other, given[TIMEOUT] != NULL ? given[TIMEOUT] : Py_None);
 }
 
+static PyObject *stream_capture(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
+    PyObject *mode = NULL;
+    if (!parse(&paths[CAPTURE].of, &mode, args, count, names)) {
+        return refuse_call(&paths[CAPTURE], self, args, count, names);
+    }
+    return new_capture(self, mode);
+}
+
 /* Releases what is done; takes the batch and the result, either of which may be NULL. */
 static PyObject *and_release(PyObject *ended, bool is_synchronized, PyObject *result) {
     if (ended != NULL && result != NULL && !release(ended, is_synchronized)) {
@@ -292,6 +300,7 @@ static hot_method paths[PATHS] = {
     [CLOSE] = {.name = "close", .call = METHOD(stream_close)},
     [RECORD_EVENT] = {.name = "record", .call = METHOD(stream_record)},
     [WAIT_FOR] = {.name = "wait", .call = METHOD(stream_wait)},
+    [CAPTURE] = {.name = "capture", .call = METHOD(stream_capture)},
     [IS_DONE] = {.name = "is_done", .get = stream_is_done},
     [SYNCHRONIZE] = {.name = "synchronize", .call = METHOD(stream_synchronize)},
     [LAUNCH_FUNCTION] = {.name = "launch_host_func", .call = METHOD(stream_launch)},

@@ -27,29 +27,17 @@ class CaptureFailure(NamedTuple):
     place: str
 
 
-class Captured:
-    """One capture: its batch, and the calls that failed."""
+class Capture(handles.Capture):
+    """A block in which a stream is captured; its value is the graph."""
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch  # of the graph
-        self.failures: list[CaptureFailure] = []
-        self.graph = 0  # its handle, once the capture has begun
-
-    def begin(self, graph: int) -> None:
-        """Watch the capture, which the facade has begun."""
-        self.graph = graph
-        if (faster := graphs.setdefault(graph, self._batch)) is not self._batch:
-            self._batch.objects.append((faster,))  # another thread has submitted a task already
-        _active[graph] = self
-        driver.on_failure = _note_failure  # for ever: another thread may begin a capture while this one ends
-
-    def end(self) -> None:
-        """Watch it no longer."""
-        if _active.pop(self.graph, None) is not None:
-            graphs.pop(self.graph, None)
+    __slots__ = ()
 
 
-_active: dict[int, Captured] = {}  # captures that the facade has begun, by the handle of the graph
+active: dict[int, list[CaptureFailure]] = {}
+"""What has failed during the captures that the facade has begun and not ended, by the handles of their graphs.
+
+C changes it (``captures.c``).
+"""
 
 
 class _Graphs(dict[int, Batch]):
@@ -76,8 +64,11 @@ def ascend_rt_python_graph_destroyed(graph: Any) -> None:
 
 
 def _note_failure(error: AclError) -> None:
-    if not _active:
+    if not active:
         return
     failure = CaptureFailure(error, call_site.place() or "a thread of the runtime")
-    for captured in list(_active.values()):
-        captured.failures.append(failure)
+    for failures in list(active.values()):
+        failures.append(failure)
+
+
+driver.on_failure = _note_failure

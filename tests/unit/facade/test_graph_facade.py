@@ -16,6 +16,7 @@ import pytest
 
 import ascend_rt as rt
 from ascend_rt import Buffer, CaptureError, Stream, copy_async, fill, lib
+from ascend_rt._runtime import captures
 from ascend_rt.enums import MdlRITaskType
 from ascend_rt.testing import Latch
 
@@ -319,6 +320,37 @@ def test_an_exception_in_the_block_passes_and_ends_the_capture(stream) -> None:
     stream.synchronize()
     with stream.capture():
         pass
+
+
+def test_a_capture_that_is_dropped_is_given_up(stream, memory) -> None:
+    block = stream.capture()
+    graph = block.__enter__()
+    kept = weakref.ref(graph)
+    rt.fill_async(memory, 1, stream)
+    assert lib.ascend_rt_captured_graph(stream._handle)
+    del block, graph
+    gc.collect()
+    assert not lib.ascend_rt_captured_graph(stream._handle)
+    assert kept() is None
+    assert not captures.active
+
+
+def test_a_block_is_entered_once_and_ended_once(stream) -> None:
+    block = stream.capture()
+    with pytest.raises(RuntimeError, match="not entered"):
+        block.__exit__(None, None, None)
+    with block as graph, pytest.raises(RuntimeError, match="entered before"):
+        block.__enter__()
+    with pytest.raises(RuntimeError, match="has ended"):
+        block.__exit__(None, None, None)
+    graph.close()
+
+
+def test_a_capture_of_a_stream_that_the_block_closes_ends_with_an_error(other) -> None:
+    stream = Stream()
+    with pytest.raises(rt.AclError), stream.capture():
+        stream.close()
+    assert not captures.active
 
 
 def test_captures_do_not_nest_on_one_stream(stream) -> None:
