@@ -312,15 +312,14 @@ def read(path: Path) -> Results:
     ValueError
         It is another file.
     """
-    text = path.read_text(encoding="utf-8")
     try:
-        summary = json.loads(text)["summary"]
+        summary = json.loads(path.read_text(encoding="utf-8"))["summary"]
         results = Results(**{name: summary[name] for name in _KEPT})
         for benchmark in pyperf.BenchmarkSuite.load(str(path)).get_benchmarks():
             who, _, name = benchmark.get_name().partition("/")
             results.runs[who, name] = benchmark.get_runs()
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no file that 'ascend-rt bench --output' of this version wrote") from error
+        raise ValueError(f"{path} was not written by 'ascend-rt bench --output' of this version") from error
     return results
 
 

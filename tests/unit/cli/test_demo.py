@@ -145,8 +145,8 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("arguments", "environment", "message"),
     [
-        (("--backend", "gpu"), {}, "invalid choice: 'gpu'"),
-        (("--chunk-mib", "0"), {}, "a chunk is 1 to 1024 MiB"),
+        (("--backend", "gpu"), {}, "--backend expects one of auto, cann, sim, got 'gpu'"),
+        (("--chunk-mib", "0"), {}, "--chunk-mib expects an integer from 1 to 1024, got '0'"),
         ((), {"ASCEND_RT_BACKEND": "gpu"}, "unknown backend 'gpu'; it is one of auto, cann, sim"),
         ((), {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": "/nowhere/libascendcl.so"}, "no such file"),
         ((), {"ASCEND_RT_SIM_PRODUCT": "A100"}, "ASCEND_RT_SIM_PRODUCT=A100 is not one of 910B"),
