@@ -356,7 +356,7 @@ class EngineType(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """What a C function returns, ``aclError``."""
+    """Codes that C functions return, ``aclError``."""
 
     ACL_SUCCESS = 0
     ACL_ERROR_INVALID_PARAM = 100000
@@ -912,7 +912,7 @@ class MemAllocationType(IntEnum):
 
 
 class MemAttachFlag(IntFlag):
-    """Who may access managed memory."""
+    """Streams that may access managed memory."""
 
     RT_MEM_ATTACH_GLOBAL = 0x1
 
@@ -1069,7 +1069,7 @@ class MemType(IntEnum):
 
 
 class MemTypeMask(IntFlag):
-    """Kinds of memory that aclrtCheckMemType tells apart."""
+    """Kinds of memory that aclrtCheckMemType distinguishes."""
 
     DEV = 0x2
     DVPP = 0x8

@@ -372,7 +372,7 @@ def _call(entry: Entry) -> Iterator[str]:
     if function.returns != "void":
         yield f"    {function.returns} result{' = ACL_ERROR_RT_INVALID_HANDLE' if events else ''};"
         call = f"result = {call}"
-    if events:  # that have ended with their device do not reach the library
+    if events:  # events that have ended with their device stay out of the library
         yield f"    if ({' && '.join(f'!pyacl_has_ended({event})' for event in events)}) {{"
     if entry.ends_event:
         yield f"    PyObject *const note = pyacl_forget_event({events[0]});"

@@ -36,8 +36,8 @@ Made by `ascend-rt coverage --backend sim --format markdown`.
 - *Simulated*: the simulator does what the runtime does. The others answer `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000),
   or NULL, 0 or nothing where a function returns no `aclError`, and say so in `aclGetRecentErrMsg`.
 - *Facade*: the Python classes use it. Every other function is called as `ascend_rt.lib.aclX(…)`.
-- *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest that is known, and may stand for an older one.
-- The products: those that the function is documented for; `?` where no document tells.
+- *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest known release; the function may be older.
+- The products: those that the function is documented for; `?` if that is undocumented.
 """
 
 

@@ -80,7 +80,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 class _RandomBytes(io.RawIOBase):
-    """What the demo sends if no file is named: a block of random bytes, again and again."""
+    """A source of random bytes, one block repeated, for a demo without a file."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -100,7 +100,7 @@ class _RandomBytes(io.RawIOBase):
 
 @dataclass
 class Report:
-    """What the demo found out."""
+    """The results of the demo."""
 
     library_path: str
     backend: str
@@ -223,7 +223,7 @@ def _streams() -> Iterator[tuple[Stream, Stream]]:
 
 
 def run(path: str | None, *, as_json: bool = False, chunk_bytes: int = 4 << 20, trace: str | None = None) -> int:
-    """Run the demo and print its report; the exit status tells whether the bytes came back the same.
+    """Run the demo and print its report; return the exit status, 0 if the bytes came back unchanged.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-_MOST_CHOICES = 10  # that an error lists
+_MOST_CHOICES = 10  # in an error
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

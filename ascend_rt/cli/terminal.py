@@ -199,7 +199,7 @@ class Progress:
     """Shows the progress of a command: bars on a terminal, otherwise a line on standard error for each part done."""
 
     def __init__(self) -> None:
-        self.faults: list[str] = []  # that were printed
+        self.faults: list[str] = []  # printed so far
         self._ended: set[str] = set()
         self._bars: dict[str, TaskID] = {}
         console = _console()

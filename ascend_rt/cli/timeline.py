@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ascend_rt.cli import terminal
 
-_MOST_COLUMNS, _FEWEST_COLUMNS = 64, 8  # of the picture
+_MOST_COLUMNS, _FEWEST_COLUMNS = 64, 8  # the picture's width
 _MARGIN = 28  # to the left of it
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 

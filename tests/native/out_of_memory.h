@@ -107,7 +107,7 @@ inline void check_is_repeated(const Case &it, long n, aclError code) {
     }
 }
 
-// Checks that no stream waits for ever. Ignores the failures of tasks that had no memory.
+// Checks that no stream waits forever. Ignores the failures of tasks that had no memory.
 inline void settle(const Case &it, long n) {
     const aclError code = aclrtSynchronizeDeviceWithTimeout(kLongest_ms);
     if (code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) {

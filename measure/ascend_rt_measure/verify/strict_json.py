@@ -11,7 +11,7 @@ NOT_FINITE = ("nan", "inf", "-inf")
 
 
 def number(value: float) -> float | str:
-    """Return what stands for a number."""
+    """Return the JSON value of a number."""
     return value if math.isfinite(value) else str(value)
 
 

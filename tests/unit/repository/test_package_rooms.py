@@ -16,7 +16,7 @@ pytestmark = pytest.mark.simulator("independent")
 
 ROOT = Path(__file__).parents[3]
 
-# From the lowest floor to the highest. What is not named is a public module.
+# From the lowest floor to the highest. Other modules are public.
 FLOORS = (
     ("_aclrt", "_generated", "backends", "enums", "errors", "options"),
     ("_startup",),

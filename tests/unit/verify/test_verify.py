@@ -32,7 +32,7 @@ FEW = "g02_init,g10_device,g40_event_create_arguments,g50_notify_arguments,fact_
 
 @pytest.fixture
 def verify(tmp_path: Path) -> Verify:
-    """Return a function that runs the command in a directory of its own."""
+    """Return a function that runs the command in a separate directory."""
 
     def run(*arguments: object, **variables: object) -> subprocess.CompletedProcess[str]:
         usual = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_RT_")}
@@ -311,7 +311,7 @@ def card(build: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     """Return a function that makes a library which answers like the simulator, but for some functions.
 
     The simulator's file, under other names for itself, for its control functions and for the functions that are to be
-    missing, stands behind a library that has the other functions with bodies of their own.
+    missing, is linked to a library that defines the other functions.
     """
     from ascend_rt.backends import sim
 
@@ -491,7 +491,7 @@ class TestDefects:
         os.mkfifo(fifo)
         library = card(aclrtHostRegister=f'open("{fifo}", O_WRONLY); for (;;) pause();')
         environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
-        # What is ignored here, as SIGHUP is below nohup, would be ignored there.
+        # A signal that is ignored here, as SIGHUP is below nohup, would be ignored there.
         command = ["env", f"--default-signal={number.name[3:]}", sys.executable, "-m", "ascend_rt", "verify"]
         command += ["--device", "0", "--only", FEW]
         with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=-1, stderr=-1, text=True) as running:
@@ -647,7 +647,7 @@ def test_calls_without_a_known_code_are_not_compared(monkeypatch: Any) -> None:
     assert [it.card for it in comparison.differences(*sides)] == [[0, []]]
 
 
-# What card and simulator answer in turn to calls of one function, and the rules that follow from that.
+# Answers of card and simulator to successive calls of one function, and the rules that follow.
 RULES = [
     ([(0, 0), (107000, 107000)], {}, []),
     ([(507899, 107000), (507899, 107000)], {"107000": 507899}, []),
