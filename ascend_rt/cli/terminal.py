@@ -189,7 +189,7 @@ def _print_rich(console: Console, lines: Sequence[Sequence[str]], *, has_total: 
     )
     for number, (title, foot) in enumerate(zip(head, total, strict=True)):
         look = {"justify": "right", "no_wrap": True} if number else {"overflow": "fold"}
-        table.add_column(title, foot, **look)  # type: ignore[arg-type]
+        table.add_column(title, foot, **look)
     for line in body:
         table.add_row(*line)
     console.print(table)

@@ -166,7 +166,7 @@ def run(
             result = _outcome(cases[name], effort, fault)
             print(dumps({"case": name, **result}), file=out, flush=True)
         if fault is None:
-            lib.aclrtResetDevice(0)  # whatever these answer, what was found stands
+            lib.aclrtResetDevice(0)  # the result is kept whatever these answer
             lib.aclFinalize()
         faulthandler.cancel_dump_traceback_later()
 

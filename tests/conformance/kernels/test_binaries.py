@@ -130,7 +130,7 @@ def test_the_older_way_describes_a_binary_and_loads_it(lib: Any, ffi: Any, devic
     thread = threading.Thread(target=lambda: codes.append(lib.aclrtBinaryUnLoad(binary[0])))
     thread.start()
     thread.join()
-    assert codes == [NO_CONTEXT]  # of this kind alone
+    assert codes == [NO_CONTEXT]  # this kind alone
     assert lib.aclrtBinaryUnLoad(binary[0]) == OK
     assert lib.aclrtBinaryUnLoad(binary[0]) == INVALID_HANDLE
 

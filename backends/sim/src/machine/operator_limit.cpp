@@ -52,7 +52,7 @@ std::uint64_t OperatorLimit::count_ended() const {
     return ended;
 }
 
-// Returns true if the device's streams are idle or stand at waits or kernels, and no stream of any device runs program
+// Returns true if the device's streams are idle or at waits or kernels, and no stream of any device runs program
 // code: they may wait for a stream of another device.
 bool OperatorLimit::is_waiting() const {
     const auto streams = core_.registry().all<Stream>();
