@@ -148,7 +148,7 @@ def test_a_planted_pattern_is_found(unit: str, count: int) -> None:
 def test_every_kind_of_text_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     texts = {
-        "a.md": "# A title\n\nOne `two` three.\n\n```\ncode\n```\n",
+        "a.rst": "# A title\n\nOne `two` three.\n\n```\ncode\n```\n",
         "a.py": '"""A docstring of it."""\n# one\n# comment\nx = 1  # another\ny = "a longer string here"\n',
         "a.h": '/* one\n * comment */\nint x; // another\nconst char *y = "a longer string here";\n',
     }
@@ -156,7 +156,7 @@ def test_every_kind_of_text_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (tmp_path / name).write_text(text, encoding="utf-8")
     read = {name: [" ".join(it.split()) for it in units(tmp_path / name) if it.strip()] for name in texts}
     assert read == {
-        "a.md": ["A title", "One x three.", "x"],
+        "a.rst": ["A title", "One x three.", "x"],
         "a.py": ["comment: one comment", "comment: another", "A docstring of it.", "a longer string here"],
         "a.h": ["comment: one * comment", "comment: another", "a longer string here"],
     }
