@@ -38,7 +38,8 @@ class Parser(argparse.ArgumentParser):
         try:
             namespace, unknown = super().parse_known_args(args, namespace)
         except argparse.ArgumentError as error:
-            self.error(f"{error.argument_name} {error.message.replace('expected ', 'expects ')}")
+            subject = f"{error.argument_name} " if error.argument_name else ""
+            self.error(subject + error.message.replace("expected ", "expects "))
         if unknown:
             self._refuse(unknown[0])
         return namespace, unknown

@@ -280,7 +280,8 @@ std::string repeated(std::size_t times, const std::string &text) {
 
 void a_text_beyond_a_limit_is_refused() {
     const std::string nested = R"({"other":)" + repeated(65, "\n[") + repeated(65, "]") + "}";
-    CHECK(problem_of(nested) == "it is not JSON: arrays are nested deeper than 64, in line 66, at byte 138 of the file");
+    CHECK(problem_of(nested) ==
+          "it is not JSON: arrays are nested deeper than 64, in line 66, at byte 138 of the file");
     const std::string objects = R"({"other":)" + repeated(64, R"({"":)") + "0" + repeated(65, "}");
     CHECK(problem_of(objects) ==
           "it is not JSON: objects are nested deeper than 64, in line 1, at byte 261 of the file");

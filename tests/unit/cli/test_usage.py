@@ -106,6 +106,7 @@ def test_help_fits_a_narrow_terminal(
             ["verify", "--profile", "card.json"],
             "ascend-rt verify: --profile is made from a report: name it with --compare",
         ),
+        (["completion"], "ascend-rt completion: the following arguments are required: SHELL"),
         (["run"], "ascend-rt run: expects a script, or -m and a module"),
         (["run", "--"], "ascend-rt run: expects a script, or -m and a module"),
         (["run", "x.py"], "ascend-rt run: cannot run x.py: no such file; check the path, or name a module with -m"),
