@@ -35,7 +35,7 @@ _AVAILABILITY = re.compile(r"\b(acl\w+)\([^;{}]*\); /\* (?:since ([^\s,]+))?(?:,
 # the documents, 310B "Atlas 200I/500 A2".
 PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 
-# The oldest release whose headers are known; what is in it may be older.
+# The oldest release whose headers are known; its functions may be older.
 OLDEST = "8.1.RC1"
 
 # Declarations of <stdbool.h>, <stddef.h> and <stdint.h>, for a parser that reads no system header.

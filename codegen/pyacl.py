@@ -3,8 +3,8 @@
 
 Each function of ``pyacl_names.py`` becomes a C function that converts its arguments, calls the C function of the ABI
 through the table of ``ascend_rt._aclrt`` without the GIL, and returns the outputs and the error code. A function that
-takes or returns more than numbers and texts is written by hand, in Python or in ``pyacl_support.c``; what is generated
-for it is the conversion of its arguments.
+takes or returns more than numbers and texts is written by hand, in Python or in ``pyacl_support.c``; only the
+conversion of its arguments is generated.
 """
 
 from __future__ import annotations

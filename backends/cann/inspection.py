@@ -70,7 +70,7 @@ def _outcome(path: str, verdict: str) -> str:
     if verdict == probe.SIMULATOR:
         return "simulator"
     if verdict == probe.ABSENT and not os.path.dirname(path):
-        return "absent"  # for the dynamic loader; what was configured, a path or a name, should exist
+        return "absent"  # for the dynamic loader; a configured path or name should exist
     return "usable" if verdict.startswith(probe.USABLE) else "refused"
 
 

@@ -94,7 +94,7 @@ def test_what_does_not_fit(size: int, lib: Any, ffi: Any, device: Any) -> None:
 
 # --- advice ----------------------------------------------------------------------------------------------------------
 
-# Advice on pages, as (advice, location, first page, pages); what the attributes 1, 2, 4 and 5 of all four pages say.
+# Advice on pages, as (advice, location, first page, pages); the attributes 1, 2, 4 and 5 of all four pages.
 ADVICE = [
     ([], [0, -2, 0, -2]),
     ([(READ_MOSTLY, (NOWHERE, 99), 0, 4)], [1, -2, 0, -2]),

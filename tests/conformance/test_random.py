@@ -194,7 +194,7 @@ def test_the_bit_mask_of_a_dropout(ratio: float, dtype: str, draw: Draw) -> None
 
 
 def unpacked(draw: Draw, count: int = COUNT) -> Numbers:
-    """Return the bits of a mask, the first element first; what is behind them must be untouched."""
+    """Return the bits of a mask, the first element first; the bytes after them must be untouched."""
     draw.stream.synchronize()
     data = bytearray((count + 7) // 8 + 1)
     copy(data, draw.result[: len(data)])

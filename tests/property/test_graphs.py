@@ -29,7 +29,7 @@ cells = st.integers(0, CELLS - 1)
 
 @dataclass(frozen=True)
 class Step:
-    """One call; what the numbers mean depends on its name."""
+    """One call; the meaning of the numbers depends on its name."""
 
     name: str
     stream: int

@@ -622,7 +622,7 @@ NUMBERS = 128
 
 
 def random_num_task() -> Any:
-    """Five kinds of numbers one after the other; what the tasks do not set holds anything."""
+    """Five kinds of numbers one after the other; elements that the tasks do not set are undefined."""
     results = []
     with device(context=False):
         on = stream()

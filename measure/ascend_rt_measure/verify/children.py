@@ -107,7 +107,7 @@ def kill_all() -> None:
 
 
 def results() -> IO[str]:
-    """In the child: return standard output, for the lines alone; what others print there goes to standard error."""
+    """In the child: return standard output, for the lines alone; other output to it goes to standard error."""
     sys.stdout.flush()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -5,7 +5,7 @@ Standard input is a JSON list of ``[function, argument, ...]``. A function with 
 a second thread, the same one for all of them; one with ``1792 x `` is called that often, or until it fails. An argument
 is a number, ``null``, ``"text:..."``, or
 
-- a list: a new array; an object: a new structure; what is in them may be arguments like these again; with the name of
+- a list: a new array; an object: a new structure; their members may be arguments like these again; with the name of
   a kept output at ``"@"`` that structure, changed;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name; ``"array:name:3:64"``: each is 64 at first;

@@ -36,7 +36,7 @@ IN_TIME = 20
 
 @pytest.fixture
 def fail(stream: Stream) -> Iterator[Callable[..., None]]:
-    """Return a function that makes a task fail; what the streams report of that is of no interest here."""
+    """Return a function that makes a task fail; the streams' reports of it are ignored."""
     used = {stream}
 
     def make(code: int = CODE, on: Stream = stream) -> None:

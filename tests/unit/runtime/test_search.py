@@ -123,7 +123,7 @@ sys.exit(main(["info", "--json"]))
 
 
 def combinations() -> Iterator[object]:
-    """Every look-alike once; for a sound one all the rest; what remains is for the full matrix."""
+    """Every look-alike once; for a sound one all the rest; the rest is for the full matrix."""
     for name, backend, loaded in product(LOOKALIKES, ("auto", "cann", "sim"), ("nothing", "vendor", "simulator")):
         is_first = (backend, loaded) == ("auto", "nothing")
         marks = () if is_first or name == "old" else pytest.mark.full

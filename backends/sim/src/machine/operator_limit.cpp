@@ -34,7 +34,7 @@ Time OperatorLimit::look(Lock &) {
     }
     if (now - since_ >= limit_) {
         fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
-             "no task of device %u has ended for %lld ms, the time limit of operators; what waits stays pending",
+             "no task of device %u has ended for %lld ms, the time limit of operators; waiting tasks stay pending",
              device_.user_id, static_cast<long long>(limit_.count() / 1000));
     }
     look_at_ = std::min(since_ + limit_, now + limit_ / kLooks);
