@@ -20,9 +20,9 @@ from ascend_rt.cli import terminal
 # The columns other than the products', their meanings, and their short heads for a terminal.
 _MEANINGS = {
     "declared": "documented, declared, and callable as ascend_rt.lib.aclX(...)",
-    "exported": "the library in use has them",
-    "simulated": "the simulator does what the runtime does",
-    "facade": "the Python classes use them",
+    "exported": "present in the library in use",
+    "simulated": "simulated with the behaviour of the runtime",
+    "facade": "used by the Python classes",
 }
 _SHORT = {"declared": "all", "exported": "here", "simulated": "sim", "facade": "facade"}
 _COLUMNS = (*_MEANINGS, *PRODUCTS)

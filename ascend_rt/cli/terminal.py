@@ -122,7 +122,8 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
         previous = label
     console = _console()
     if console is None:
-        print("\n".join(f"{label:<12} {text}" for label, text in rows))
+        longest = max((len(label) for label, _ in rows), default=0)
+        print("\n".join(f"{label:<{max(12, longest)}} {text}" for label, text in rows))
         return
     from rich.table import Table
     from rich.text import Text
