@@ -186,7 +186,7 @@ def _surprises(report: Report) -> Iterator[str]:
     yield from (f"{name}: the library does not have it" for name in report.missed())
     for group, played in report.played():
         for call, (code, outputs) in report.surprises(group, played):
-            answers = f"answers {_answer(code, outputs)}, {_answer(call.code, call.outputs or [])} is known"
+            answers = f"answers {_answer(code, outputs)}, expected {_answer(call.code, call.outputs or [])}"
             yield f"{group.name}: {call.function} [{call.case}] {answers}"
     yield from _ended_early(report)
     for measures in (report.limits, report.latencies):
@@ -205,7 +205,7 @@ def _answer(code: Any, outputs: list[Any]) -> str:
 
 
 def _print_sections(report: Report) -> None:
-    head = ("", "groups", "skipped", "calls", "as known", "otherwise", "unknown", "ended early")
+    head = ("", "groups", "skipped", "calls", "expected", "different", "unknown", "ended early")
     rows = []
     for section in ("recordings", "facts"):
         counts: Counter[str] = Counter()
@@ -230,10 +230,10 @@ def _count(counts: Counter[str], report: Report, name: str, played: Played) -> N
     counts["ended early"] += played.state in ("crashed", "hung", "failed")
     counts["calls"] += len(played.answers)
     known = [call for call, _ in zip(group.calls, played.answers) if call.code is not None]  # noqa: B905
-    otherwise = len(report.surprises(group, played))
-    counts["otherwise"] += otherwise
+    different = len(report.surprises(group, played))
+    counts["different"] += different
     if report.is_known(group):
-        counts["as known"] += len(known) - otherwise
+        counts["expected"] += len(known) - different
         counts["unknown"] += len(played.answers) - len(known)
     else:
         counts["unknown"] += len(played.answers)

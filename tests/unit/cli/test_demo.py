@@ -115,6 +115,13 @@ def test_the_picture_shows_who_works_when() -> None:
     assert ruler.endswith("64.0 ms")
 
 
+@pytest.mark.parametrize("columns", [40, 60])
+def test_the_picture_fits_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ascend_rt.cli.terminal.width", lambda: columns)
+    lines = timeline.draw([[timeline.Span("device to device", 0, 10), timeline.Span("device to host", 10, 20)]])
+    assert max(map(len, lines)) == columns
+
+
 def test_a_picture_of_one_short_copy() -> None:
     assert timeline.draw([[timeline.Span("in", 1, 1)]])[0].split("|")[1][0] == "0"
 

@@ -373,7 +373,7 @@ class TestDefects:
 
     def test_another_code(self, on: Verify, verify: Verify) -> None:
         ended = on(aclInit="return 507008;")
-        assert "g02_init: aclInit [NULL path] answers 507008, 0 is known" in ended.stdout
+        assert "g02_init: aclInit [NULL path] answers 507008, expected 0" in ended.stdout
         compared = verify("--compare", "ascend_rt-report.json")
         assert compared.returncode == 1
         line = "aclInit: g02_init [NULL path]: the card answers 507008, the simulator 0"
@@ -385,7 +385,7 @@ class TestDefects:
         where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(**{name: "*ms = -1 / 0.0; return 0;"})}
         group = "events_CreateEventWithFlag_8"
         ended = verify("--only", group, "--device", 0, **where)
-        assert f"{group}: aclrtEventElapsedTime [same event] answers 0 ['-inf'], 0 [0.0] is known" in ended.stdout
+        assert f"{group}: aclrtEventElapsedTime [same event] answers 0 ['-inf'], expected 0 [0.0]" in ended.stdout
         assert ["-inf"] in [outputs for _, outputs in report()["groups"][group]["answers"]]
         compared = verify("--compare", "ascend_rt-report.json")
         line = f"aclrtEventElapsedTime: {group} [same event]: the card answers 0 ['-inf'], the simulator 0 [0.0]"
@@ -532,7 +532,7 @@ class TestDefects:
         (tmp_path / "there").mkdir()
         moving = f'rename("{tmp_path}/there", "{tmp_path}/elsewhere"); return 507008;'
         ended = on("--output", "there/it.json", aclInit=moving)
-        assert "g02_init: aclInit [NULL path] answers 507008, 0 is known" in ended.stdout
+        assert "g02_init: aclInit [NULL path] answers 507008, expected 0" in ended.stdout
         assert "cannot write there/it.json: no such file or directory" in ended.stderr
         assert "Traceback" not in ended.stderr
 
@@ -699,7 +699,7 @@ CARD = {
 
 @pytest.fixture
 def of_card(verify: Verify, tmp_path: Path) -> None:
-    """Make a report of a simulated card that answers otherwise in one group."""
+    """Make a report of a simulated card with different answers in one group."""
     (tmp_path / "card.json").write_text(json.dumps(CARD), encoding="utf-8")
     assert verify("--only", "fact_4.6", ASCEND_RT_SIM_PROFILE="card.json").returncode == 1
 
