@@ -356,7 +356,7 @@ class EngineType(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """What a C function returns, ``aclError``."""
+    """Codes that C functions return, ``aclError``."""
 
     ACL_SUCCESS = 0
     ACL_ERROR_INVALID_PARAM = 100000
@@ -635,7 +635,7 @@ class EventFlag(IntFlag):
 
 
 class EventRecordFlag(IntEnum):
-    """What aclrtRecordEventWithFlag records."""
+    """Kinds of records of aclrtRecordEventWithFlag."""
 
     DEFAULT = 0
     EXTERNAL = 1
@@ -657,7 +657,7 @@ class EventStatus(IntEnum):
 
 
 class EventWaitFlag(IntEnum):
-    """What aclrtStreamWaitEventWithFlag waits for."""
+    """Kinds of waits of aclrtStreamWaitEventWithFlag."""
 
     DEFAULT = 0
     EXTERNAL = 1
@@ -672,7 +672,7 @@ class EventWaitStatus(IntEnum):
 
 
 class FailureMode(IntEnum):
-    """What a stream does after a failed task."""
+    """Behaviour of a stream after a failed task."""
 
     CONTINUE_ON_FAILURE = 0
     STOP_ON_FAILURE = 1
@@ -912,7 +912,7 @@ class MemAllocationType(IntEnum):
 
 
 class MemAttachFlag(IntFlag):
-    """Who may access managed memory."""
+    """Streams that may access managed memory."""
 
     RT_MEM_ATTACH_GLOBAL = 0x1
 
@@ -1069,7 +1069,7 @@ class MemType(IntEnum):
 
 
 class MemTypeMask(IntFlag):
-    """Kinds of memory that aclrtCheckMemType tells apart."""
+    """Kinds of memory that aclrtCheckMemType distinguishes."""
 
     DEV = 0x2
     DVPP = 0x8
@@ -1111,7 +1111,7 @@ class NotifyImportFlag(IntFlag):
 
 
 class OpDump(IntFlag):
-    """What aclopStartDumpArgs dumps."""
+    """Data that aclopStartDumpArgs dumps."""
 
     OP_DUMP_OP_AICORE_ARGS = 0x1
 
@@ -1161,7 +1161,7 @@ class ProfConfigType(IntEnum):
 
 
 class ProfDataType(IntFlag):
-    """What aclprofCreateConfig collects."""
+    """Data that aclprofCreateConfig selects."""
 
     ACL_API = 0x1
     TASK_TIME = 0x2
@@ -1213,7 +1213,7 @@ class ProfSubscribeOpFlag(IntEnum):
 
 
 class QueuePermission(IntFlag):
-    """What a process may do with a queue."""
+    """Permissions of a process on a queue."""
 
     MANAGE = 0x1
     DEQUEUE = 0x2

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can stand behind the table of functions: the vendor's library (``cann``) and the simulator (``sim``)."""
+"""The libraries that can fill the table of functions: the vendor's (``cann``) and the simulator (``sim``)."""
 
 import os
 import sys
 
-# What a user may ask for; "auto" is the vendor's library where CANN is installed, and else the simulator.
+# Names for users; "auto" is the vendor's library where CANN is installed, and otherwise the simulator.
 BACKENDS = ("auto", "cann", "sim")
 
 IN_WORDS = {"cann": "the vendor's library", "sim": "the simulator"}
 
 
 def check_backend(backend: str, source: str) -> None:
-    """Raise ValueError if there is no such backend; ``source`` tells where the name comes from."""
+    """Raise ValueError if there is no such backend; ``source`` is the origin of the name."""
     if backend not in BACKENDS:
         raise ValueError(f"{source}: unknown backend {backend!r}; it is one of {', '.join(BACKENDS)}")
 

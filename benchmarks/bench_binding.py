@@ -25,7 +25,7 @@ from ascend_rt_measure.bench.timing import Timed, loop0, loop1, loop2
 
 Timings = dict[str, Timed]  # by id
 
-# What calls one C function with pointers, and with which: for contestants that have no objects.
+# Calls of one C function with pointers, and their arguments: for contestants without objects.
 PLAIN = {
     "event_record": ("aclrtRecordEvent", 2),
     "stream_wait_event": ("aclrtStreamWaitEvent", 2),
@@ -177,7 +177,7 @@ def facade(directory: Path) -> Timings:
 
 
 def cuda_core(directory: Path) -> Timings:
-    ctypes.CDLL(str(directory / CUDA), ctypes.RTLD_GLOBAL)  # whoever loads a libcuda.so.1 from now on gets this one
+    ctypes.CDLL(str(directory / CUDA), ctypes.RTLD_GLOBAL)  # any later load of libcuda.so.1 gets this one
     from cuda.core import Device
 
     device = Device()
@@ -234,7 +234,7 @@ IDS = {
     "host_func": "aclrtLaunchHostFunc of an empty function, which is called at once",
 }
 
-objects: list[object] = []  # what the contestants use lives until the end
+objects: list[object] = []  # keeps objects of the contestants alive until the end
 
 
 def calibrated(timed: Timed, sample_s: float) -> int:

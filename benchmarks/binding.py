@@ -2,7 +2,7 @@
 """Compare what bindings cost: ``python benchmarks/binding.py``.
 
 The same do-nothing C functions are called through ctypes, cffi, the raw layer and the facade, and those of a do-nothing
-libcuda through cuda.core. What is more than the time of C is the binding's. The exit status never depends on a time.
+libcuda through cuda.core. The time above that of C is the binding's. The exit status never depends on a time.
 """
 
 from __future__ import annotations

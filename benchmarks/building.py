@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compiled for the comparison of bindings: libraries that do nothing, and a cffi module."""
+"""Compiling for the comparison of bindings: libraries that do nothing, and a cffi module."""
 
 from __future__ import annotations
 

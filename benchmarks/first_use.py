@@ -49,7 +49,7 @@ def line(step: str, goal: int | None, seconds: Sequence[float]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="What the first use of the simulator costs a process with only cffi.")
+    parser = argparse.ArgumentParser(description="Cost of the first use of the simulator in a process with only cffi.")
     parser.add_argument("--smoke", action="store_true", help="run everything once, to see that it works")
     options = parser.parse_args(arguments)
     try:

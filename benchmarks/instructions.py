@@ -92,7 +92,7 @@ def run_facade(mark: str, loops: int, names: Sequence[str]) -> None:
 
     sampled = getattr(ctypes.CDLL(mark), MARK)
     gc.disable()
-    sampled()  # what Python does until here varies
+    sampled()  # Python's work until here varies
     for name in names:
         with BENCHMARKS[name]() as timed:
             timed(loops)

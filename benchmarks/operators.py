@@ -25,7 +25,7 @@ from ascend_rt_measure.bench.quiet import PATIENCE, Watch
 SIZES = (1, 65_536, 1_048_576)
 DEVICES = ("cpu", "npu:0")
 ROUNDS, SAMPLE_S = 25, 0.03
-LIMIT = 1.3  # of the medians on the device and on the CPU, for tensors of 65,536 elements and more
+LIMIT = 1.3  # ratio of medians, device to CPU, from 65,536 elements on
 
 Call = Callable[[], object]
 
@@ -55,7 +55,7 @@ class Figures:
 
 
 def operators(size: int, device: str) -> dict[str, Call]:
-    """Return calls of operators that work on tensors of that size; each has tensors of its own."""
+    """Return calls of operators that work on tensors of that size; each has separate tensors."""
 
     def tensors(count: int) -> list[torch.Tensor]:
         return [torch.rand(size).to(device) for _ in range(count)]

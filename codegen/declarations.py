@@ -8,7 +8,7 @@ plain C declarations. Marks inside comments carry what C cannot say:
 - ``/* @errors Group: advice */`` opens a group of error codes in the same way; a code has ``/* meaning | hint */``
   behind it, and without a hint the group's advice holds;
 - a function has ``/* since VERSION, PRODUCTS */`` behind it; without a version it is in every release that is known
-  (`OLDEST`), without products it is on all `PRODUCTS`; ``undocumented`` and ``none`` stand for products as well;
+  (`OLDEST`), without products it is on all `PRODUCTS`; ``undocumented`` and ``none`` count as products as well;
 - ``/* @library NAME: doc */`` names the library of the vendor that has the functions of a family which the runtime's
   own library does not have.
 """
@@ -35,7 +35,7 @@ _AVAILABILITY = re.compile(r"\b(acl\w+)\([^;{}]*\); /\* (?:since ([^\s,]+))?(?:,
 # the documents, 310B "Atlas 200I/500 A2".
 PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 
-# The oldest release whose headers are known; what is in it may be older.
+# The oldest release whose headers are known; its functions may be older.
 OLDEST = "8.1.RC1"
 
 # Declarations of <stdbool.h>, <stddef.h> and <stdint.h>, for a parser that reads no system header.
@@ -56,8 +56,8 @@ class Parameter:
 class Function:
     """A declared function.
 
-    ``prototype`` has no semicolon; ``since`` is the first release that has the function, and `OLDEST` may stand for an
-    older one; ``products`` are those that it is documented for, and None if no document says.
+    ``prototype`` has no semicolon; ``since`` is the first release that has the function, or `OLDEST`, which also covers
+    older ones; ``products`` are those that it is documented for, and None if no document says.
     """
 
     name: str

@@ -3,8 +3,8 @@
 
 Each function of ``pyacl_names.py`` becomes a C function that converts its arguments, calls the C function of the ABI
 through the table of ``ascend_rt._aclrt`` without the GIL, and returns the outputs and the error code. A function that
-takes or returns more than numbers and texts is written by hand, in Python or in ``pyacl_support.c``; what is generated
-for it is the conversion of its arguments.
+takes or returns more than numbers and texts is written by hand, in Python or in ``pyacl_support.c``; only the
+conversion of its arguments is generated.
 """
 
 from __future__ import annotations
@@ -372,7 +372,7 @@ def _call(entry: Entry) -> Iterator[str]:
     if function.returns != "void":
         yield f"    {function.returns} result{' = ACL_ERROR_RT_INVALID_HANDLE' if events else ''};"
         call = f"result = {call}"
-    if events:  # that have ended with their device do not reach the library
+    if events:  # events that have ended with their device stay out of the library
         yield f"    if ({' && '.join(f'!pyacl_has_ended({event})' for event in events)}) {{"
     if entry.ends_event:
         yield f"    PyObject *const note = pyacl_forget_event({events[0]});"

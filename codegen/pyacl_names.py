@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of pyACL: what the declarations of the C functions do not tell.
+"""The functions of pyACL: facts that the declarations of the C functions do not have.
 
 A line is ``name``, or ``name(parameters) -> results``, and after a ``;`` what is irregular:
 
 - without parameters in brackets, they are the inputs of the C function, and the results its outputs, in C's order;
 - ``function=``   the C function, if the name does not follow from it;
 - ``format=``     the format of the arguments in CPython's letters, if it does not follow from the C types;
-- ``error=``      the text for wrong arguments, if it is not ``<name> args parse failed``: ``!`` stands for that with an
+- ``error=``      the text for wrong arguments, if it is not ``<name> args parse failed``: ``!`` is that with an
   exclamation mark, ``cpython`` for CPython's own texts;
 - ``in=``         the module of ``ascend_rt.pyacl`` that has the function, called after the arguments were converted;
   ``c`` is ``pyacl_support.c``;

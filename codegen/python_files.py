@@ -84,7 +84,7 @@ def enums(declared: Declarations) -> str:
         doc = group.doc[0].upper() + group.doc[1:] + "."
         classes.append(enum_class(group.name, bases[group.kind], doc, short_names(group.members)))
     codes = [(error.name, error.value) for error in declared.errors]
-    classes.append(enum_class("ErrorCode", "IntEnum", "What a C function returns, ``aclError``.", codes))
+    classes.append(enum_class("ErrorCode", "IntEnum", "Codes that C functions return, ``aclError``.", codes))
     head = (
         _HEAD + '"""The enumerations of the C API under the field\'s names."""\n\nfrom enum import IntEnum, IntFlag\n'
     )

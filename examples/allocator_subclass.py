@@ -2,7 +2,7 @@
 """A custom allocator that cuts blocks from one buffer, and what happens when an allocator fails.
 
 Operators take their workspace from the allocator that is registered for their stream. On a device these are the
-operators of CANN; here ``sim.run_operator`` stands in for one, so the program runs on the simulator only.
+operators of CANN; here ``sim.run_operator`` replaces one, so the program runs on the simulator only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SMALLEST = 512  # every block begins at a multiple of this
 
 @dataclass
 class Statistics:
-    """What an arena has done so far: numbers of blocks, and bytes in use."""
+    """Statistics of an arena: numbers of blocks, and bytes in use."""
 
     cut: int = 0
     reused: int = 0
@@ -37,7 +37,7 @@ class Arena(Allocator):
     def __init__(self, nbytes: int) -> None:
         self.statistics = Statistics()
         self._memory = Buffer(nbytes)
-        self._end = 0  # of the part that has been cut
+        self._end = 0  # end of the part that has been cut
         self._free: defaultdict[int, list[Buffer]] = defaultdict(list)  # by size
 
     def allocate(self, nbytes: int) -> Buffer:
@@ -69,7 +69,7 @@ class Arena(Allocator):
 
 
 class Wrong(Allocator):
-    """Returns memory of the host, which is no Buffer."""
+    """Returns memory of the host, which is not a Buffer."""
 
     def allocate(self, nbytes: int) -> Buffer:
         """Return what no operator can use."""

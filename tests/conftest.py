@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test needs: the library under test, and the declarations."""
+"""Fixtures for every test: the library under test, and the declarations."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def installation(backend: str) -> dict[str, str]:
 
 @pytest.fixture
 def under_test(backend: str, installation: dict[str, str]) -> dict[str, str]:
-    """Return the variables that choose the library under test, for programs with an environment of their own."""
+    """Return the variables that choose the library under test, for programs with a separate environment."""
     return {"ASCEND_RT_BACKEND": backend} | installation
 
 
@@ -227,8 +227,8 @@ def programs() -> Iterator[Any]:
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
     """Return a function that runs a script with more environment variables and returns what it prints as JSON.
 
-    It runs in a fork of a process that has imported the C functions. With ``lines`` each line that it prints is JSON of
-    its own. With ``may_die`` its death is no failure.
+    It runs in a fork of a process that has imported the C functions. With ``lines`` each line that it prints is a JSON
+    document. With ``may_die`` its death is not a failure.
     """
     from support import vendor
     from support.programs_in_forks import Programs
@@ -270,7 +270,7 @@ def child(answer: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-# A second process that does what it is told, line by line, and answers each line.
+# A second process that executes lines of code, and answers each line.
 OTHER = """
 import os, sys
 import ascend_rt as rt

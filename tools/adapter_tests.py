@@ -2,9 +2,9 @@
 """Run the own tests of PyTorch's adapter on the simulator, and compare their results with those that are recorded.
 
 ``adapter_tests.py CHECKOUT [FILE ...]`` takes a checkout of the adapter's public repository, of the tag that
-``tests/data/torch_npu_tests.json`` names, and runs the files of tests in that list, or those given, each in a process
-of its own below ``ascend-rt run --backend sim``. Every result that is not the recorded one is told, and is a failure.
-``--record`` writes the results down instead; a reason that stands there is kept while the result is the same.
+``tests/data/torch_npu_tests.json`` names, and runs the files of tests in that list, or those given, each in a separate
+process below ``ascend-rt run --backend sim``. Every result that is not the recorded one is printed, and is a failure.
+``--record`` writes the results down instead; a recorded reason is kept while the result is the same.
 
 It needs ``pip install "ascend_rt[torch-test,test]" ninja``, and a C++ compiler for extensions that tests build.
 """
@@ -83,7 +83,7 @@ def differences(expected: Results, found: Results) -> Iterator[str]:
 
 
 def recorded(expected: Results, found: Results) -> Results:
-    """Return what is to be written down: the results, with the reasons that stand there."""
+    """Return the content to record: the results, with the recorded reasons."""
     return {
         test: expected[test] if _word(expected.get(test)) == _word(outcome) else outcome
         for test, outcome in sorted(found.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build back end: meson-python, with what it cannot be told by configuration.
+"""The build back end: meson-python, with settings that its configuration does not have.
 
 - A wheel is tagged for the oldest Python that it runs on, whatever Python builds it; one that is built by a Python
   without the GIL, for that Python.

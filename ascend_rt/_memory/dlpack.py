@@ -2,7 +2,7 @@
 """Device memory as DLPack tensors of bytes: structures, capsules, and the objects that they keep alive.
 
 The layout is that of DLPack 0.x (``DLManagedTensor``), which every consumer takes. The types are declared apart from
-the runtime's: they are no part of its ABI.
+the runtime's: they do not belong to its ABI.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from ascend_rt import _aclrt
 
-DEVICE_TYPE = 12  # kDLExtDev: what PyTorch gives devices that have a backend of their own, such as torch_npu's
+DEVICE_TYPE = 12  # kDLExtDev: PyTorch's type of devices with a separate backend, such as torch_npu's
 
 _NAME = b"dltensor"
 _USED_NAME = b"used_dltensor"
@@ -108,7 +108,7 @@ class _Imported:
 def read(producer: Any) -> tuple[int, int, object]:
     """Return address and size of a producer's device tensor, and what keeps it alive.
 
-    Which device it is on, the capsule tells. A producer need not know: torch's ``__dlpack_device__`` raises for tensors
+    The capsule names its device. A producer need not know: torch's ``__dlpack_device__`` raises for tensors
     of a back end that was renamed, as torch_npu's is.
     """
     if not hasattr(producer, "__dlpack__"):

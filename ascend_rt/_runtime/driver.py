@@ -60,7 +60,7 @@ _raw: Any = _aclrt.lib
 _POINTER = ffi.typeof("void *")
 
 _lock = locks.new_lock()
-_asked: str | None = None  # by use()
+_asked: tuple[str, str] | None = None  # the backend that was chosen, and by what: "use()", or an option
 _opened: BackendSelection | None = None
 _is_usable = True
 warn_of_simulator = True
@@ -161,12 +161,17 @@ def use(backend: str) -> None:
     ...     print(error)
     /.../libascendcl.so is loaded already; choose 'cann' before the first call
     """
+    choose(backend, "use()")
+
+
+def choose(backend: str, by: str) -> None:
+    """Choose the library as :func:`use` does, with a name for what has chosen it."""
     global _asked
-    check_backend(backend, "use()")
+    check_backend(backend, by)
     with _lock:
         if _opened is not None and backend not in ("auto", _opened.backend):
             raise WrongState(f"{_opened.paths[0]} is loaded already; choose {backend!r} before the first call")
-        _asked = backend
+        _asked = backend, by
 
 
 def library() -> Library:
@@ -175,8 +180,8 @@ def library() -> Library:
     Examples
     --------
     >>> found = library()
-    >>> print(f"{found.path} is used because it was {found.reason}")
-    /.../libascendcl.so is used because it was asked for by ASCEND_RT_BACKEND
+    >>> print(f"{found.path}: {found.reason}")
+    /.../libascendcl.so: chosen by ASCEND_RT_BACKEND
     """
     from ascend_rt._runtime.library import Library
 

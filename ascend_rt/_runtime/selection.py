@@ -30,13 +30,13 @@ class BackendSelection:
         self.warning = warning  # for programs that have not said what they want
 
 
-def choose(asked: str | None, loaded_path: LoadedPath) -> BackendSelection:
-    """Choose by the argument of `use`, by ``ASCEND_RT_BACKEND``, or as ``auto`` does.
+def choose(asked: tuple[str, str] | None, loaded_path: LoadedPath) -> BackendSelection:
+    """Choose as a caller asks, by ``ASCEND_RT_BACKEND``, or as ``auto`` does.
 
     Parameters
     ----------
-    asked : str or None
-        The argument of `use`, if it was called.
+    asked : tuple of str or None
+        The backend that a caller of `driver.choose` asks for, and the name of that caller, if there is one.
     loaded_path : callable
         Returns the path of the library that is in the process under a file name, or None.
 
@@ -45,26 +45,27 @@ def choose(asked: str | None, loaded_path: LoadedPath) -> BackendSelection:
     LibraryError
         CANN was asked for and is not there, or is there and cannot be used.
     """
-    wanted = asked or os.environ.get("ASCEND_RT_BACKEND") or "auto"
-    check_backend(wanted, "ASCEND_RT_BACKEND")
+    wanted, by = asked or (os.environ.get("ASCEND_RT_BACKEND") or "auto", "ASCEND_RT_BACKEND")
+    check_backend(wanted, by)
     if wanted == "sim":
-        return _simulator(f"asked for by {'use()' if asked else 'ASCEND_RT_BACKEND'}")
-    return _search(loaded_path, or_simulator=wanted == "auto")
+        return _simulator(f"chosen by {by}")
+    return _search(loaded_path, "" if wanted == "auto" else f"chosen by {by}, ")
 
 
 def _simulator(reason: str, attempts: tuple[Attempt, ...] = (), warning: str = "") -> BackendSelection:
     return BackendSelection("sim", (sim.find(),), reason, attempts, warning)
 
 
-def _search(loaded_path: LoadedPath, *, or_simulator: bool) -> BackendSelection:
+def _search(loaded_path: LoadedPath, chosen_by: str) -> BackendSelection:
     from ascend_rt.backends import cann  # imports much of the standard library, which the simulator does not need
 
+    or_simulator = not chosen_by
     loaded = tuple(path for name in cann.NAMES if (path := loaded_path(name)))
     found, attempts = cann.find(loaded, _verdict, or_simulator=or_simulator)
     if found is not None:
         # A search path may lead to the simulator: then it is what is used, whatever was looked for.
         backend = "sim" if attempts[-1].outcome == "simulator" else "cann"
-        return BackendSelection(backend, found.paths, f"found by {found.source}", attempts)
+        return BackendSelection(backend, found.paths, f"{chosen_by}found by {found.source}", attempts)
     if or_simulator and not any(attempt.outcome == "refused" for attempt in attempts):
         reason = "no CANN installation was found"
         advice = "set ASCEND_RT_BACKEND=sim to choose it, or =cann for an error that says what is missing"

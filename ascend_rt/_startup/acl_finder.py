@@ -23,7 +23,7 @@ CHOICES = ("auto", "ours", "vendor")
 
 
 class Finder:
-    """Finds ``acl`` and nothing else; stands before all others in ``sys.meta_path``.
+    """Finds ``acl`` and nothing else; comes before all others in ``sys.meta_path``.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class _Loader(Loader):
 
         modules = [value for value in vars(pyacl).values() if isinstance(value, ModuleType)]
         sys.modules.update({each.__name__: each for each in modules if each.__name__.startswith("acl.")})
-        self._spec = pyacl.__spec__  # in whose place the import system puts its own
+        self._spec = pyacl.__spec__  # which the import system replaces by its own
         return pyacl
 
     def exec_module(self, module: ModuleType) -> None:

@@ -16,7 +16,7 @@ _SENTENCE = (
 
 
 def give_way_to_installed() -> None:
-    """Let the installed package take the place of this one if this one has not been compiled.
+    """Replace this package by the installed one if this one has not been compiled.
 
     Raises
     ------

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from ascend_rt.backends import sim
 
-# Calls run in the thread that makes them. With the adapter's own queue of calls, those behind a call that failed are
-# done all the same, on data that nobody computed: nothing to leave to the user.
+# Calls run in the thread that makes them. With the adapter's own queue of calls, calls after a failed one still run, on
+# undefined data, so users cannot choose it.
 _FIXED = {"TASK_QUEUE_ENABLE": "0"}
 
 # Extensions for the adapter, which a program may build when it runs, are linked with -lascendcl.

@@ -25,7 +25,7 @@ else:
 
 
 class Finder:
-    """Finds ``torch_npu`` where the other finders do; stands before them in ``sys.meta_path``."""
+    """Finds ``torch_npu`` where the other finders do; comes before them in ``sys.meta_path``."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 from ascend_rt import __version__
 from ascend_rt._runtime import driver
-from ascend_rt.cli.terminal import CommandError
+from ascend_rt.cli.parser import Parser, suggestion
+from ascend_rt.cli.terminal import CommandError, UsageError, in_words
 from ascend_rt.errors import AclError, LibraryError
 
-# What a user can cause and correct; anything else is a bug and keeps its traceback.
-_USER_ERRORS = (AclError, CommandError, LibraryError, OSError, ValueError)
+# Errors that a user can cause and correct; anything else is a bug and keeps its traceback.
+_USER_ERRORS = (AclError, CommandError, LibraryError, ValueError)
 
 
 class _Command(NamedTuple):
@@ -31,19 +32,18 @@ class _Command(NamedTuple):
 
 
 COMMANDS = {
-    "demo": _Command("ascend_rt.cli.demo", "stream bytes through a device and back"),
+    "demo": _Command("ascend_rt.cli.demo", "send bytes through a device and back, and measure"),
     "info": _Command("ascend_rt.cli.info", "show which library is used, and why"),
     "coverage": _Command("ascend_rt.cli.coverage", "count the functions of library, simulator and products"),
-    "verify": _Command(
-        "ascend_rt_measure.verify.command", "play known calls on a card, measure it, and write a report"
-    ),
-    "bench": _Command(
-        "ascend_rt_measure.bench.command", "measure what calls cost in C, through cffi, the facade and pyACL"
-    ),
+    "verify": _Command("ascend_rt_measure.verify.command", "test and measure a card, and write a report"),
+    "bench": _Command("ascend_rt_measure.bench.command", "measure calls in C, cffi, the facade and pyACL"),
     "run": _Command("ascend_rt.cli.run", "run a Python script with the chosen library"),
     "sim-path": _Command("ascend_rt.cli.sim_path", "print the simulator's directory, for LD_LIBRARY_PATH"),
     "include-path": _Command("ascend_rt.cli.include_path", "print the directory of the C headers"),
+    "completion": _Command("ascend_rt.cli.completion", "print a completion script for a shell"),
 }
+
+_EXIT_STATUS = "Exit status: 0 success, 1 failure, 2 wrong command line."
 
 
 class _Help(argparse.HelpFormatter):
@@ -53,24 +53,30 @@ class _Help(argparse.HelpFormatter):
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
-def parser_of(*commands: str) -> argparse.ArgumentParser:
-    """Return the parser of all commands, with the arguments of these; their modules are imported."""
-    parser = argparse.ArgumentParser(
-        prog="ascend-rt",
-        description="Python on the CANN runtime, or on its simulator.",
-        epilog="'ascend-rt COMMAND --help' has details and examples.",
+def parsers_of(*commands: str) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the program and those of its commands.
+
+    Those of the named commands have their arguments; for that, their modules are imported.
+    """
+    parser = Parser(
+        "ascend-rt",
+        usage="ascend-rt [-h] [-V] COMMAND ...",
+        description="Call the CANN runtime of Ascend NPUs, or its simulator, from Python.",
+        epilog=f"'ascend-rt help COMMAND' shows options and examples. {_EXIT_STATUS}",
     )
-    parser.add_argument("--version", action="version", version=f"ascend_rt {__version__}")
-    parsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    parser.add_argument("-V", "--version", action="version", version=f"ascend_rt {__version__}")
+    parsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND [OPTIONS]", prog="ascend-rt")
+    parsers.add_parser("help", help="show the help of a command", add_help=False)
     for name, command in COMMANDS.items():
-        added = parsers.add_parser(name, help=command.help, formatter_class=_Help)
+        usage = f"ascend-rt {name} [OPTIONS]"
+        added = parsers.add_parser(name, usage=usage, help=command.help, formatter_class=_Help)
         if name in commands:
             module = _imported(name, command.module)
             added.description = module.DESCRIPTION
             added.epilog = "\n".join(("examples:", *(f"  {example}" for example in module.EXAMPLES)))
-            added.set_defaults(main=module.main, backend=None)
+            added.set_defaults(main=module.main, parser=added, backend=None)
             module.add_arguments(added)
-    return parser
+    return parser, dict(parsers.choices)
 
 
 def _imported(command: str, name: str) -> ModuleType:
@@ -87,15 +93,15 @@ def _imported(command: str, name: str) -> ModuleType:
 
 def help_of(command: str) -> str:
     """Return the help of a command, for the reference."""
-    parser = parser_of(command)
-    commands = next(action.choices for action in parser._actions if isinstance(action.choices, dict))
-    return str(commands[command].format_help())
+    return parsers_of(command)[1][command].format_help()
 
 
-def split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Return our own arguments and, of the command ``run``, those of the program, which argparse must not touch."""
+    if arguments[:1] == ["help"]:
+        return [*arguments[1:2], "--help"], []
     if arguments[:1] != ["run"]:
-        return arguments, ()
+        return arguments, []
     end = 1
     while end < len(arguments) and arguments[end].startswith(("--", "-h")) and arguments[end] != "--":
         end += 2 if arguments[end] in ("--backend", "--pyacl") else 1
@@ -104,43 +110,54 @@ def split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status: 0 is success, 1 a failure, 2 a wrong command line."""
-    if sys.stdout is None:  # it was closed at the start, and the next file that is opened would take its place
+    if sys.stdout is None:  # it was closed at the start, and the next file that is opened would get its number
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (to the end)
     try:
         try:
-            return _main(sys.argv[1:] if arguments is None else arguments)
+            return _main(sys.argv[1:] if arguments is None else list(arguments))
         finally:
-            sys.stdout.flush()  # at its end the interpreter could not say what went wrong
-    except BrokenPipeError:  # who reads the output has seen enough
+            sys.stdout.flush()  # while an error can still be reported
+    except BrokenPipeError:  # the reader of the output has closed it
         _give_up_output()
         return 128 + signal.SIGPIPE
     except _USER_ERRORS as error:
-        _give_up_output()
-        print(f"ascend-rt: {error}", file=sys.stderr)
-        return 1
+        return _failed(str(error))
+    except OSError as error:
+        return _failed(in_words(error))
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
 
-def _main(arguments: Sequence[str]) -> int:
+def _failed(message: str) -> int:
+    _give_up_output()
+    print(f"ascend-rt: {message}", file=sys.stderr)
+    return 1
+
+
+def _main(arguments: list[str]) -> int:
     own, program = split(arguments)
-    parser = parser_of(*own[:1])
+    parser, _ = parsers_of(*own[:1])
+    if own and own[0].startswith("-") and own[0] not in ("-h", "--help", "-V", "--version"):
+        cure = suggestion(own[0], ("--help", "--version")) or "; the options of a command follow its name"
+        parser.error(f"unknown option '{own[0]}'{cure}")
     parsed = parser.parse_args(own, argparse.Namespace(program=program))
     if parsed.command is None:
         print(parser.format_help(), end="")
         return 0
-    if parsed.command == "run" and not program:
-        parser.error("run: name a script, or -m and a module")
-    # A path may have bytes that are no text in this locale; what is printed for people shows them escaped.
+    # A path may have bytes that are not text in this locale; they are printed escaped.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     driver.warn_of_simulator = False  # each command says which library it uses, and why
     if parsed.backend:
-        driver.use(parsed.backend)
-    return int(parsed.main(parsed))
+        driver.choose(parsed.backend, "--backend")
+    try:
+        return int(parsed.main(parsed))
+    except UsageError as error:
+        command: Parser = parsed.parser
+        command.error(str(error))
 
 
 def _give_up_output() -> None:
-    """Let what cannot be written go; the interpreter would try again at its end, and complain."""
+    """Discard output that cannot be written; at its end the interpreter would try again, and report an error."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt coverage``: of every declared function, who has it: the library, the simulator, the facade, the products.
+"""``ascend-rt coverage``: which of library, simulator, facade and products have each declared function.
 
-The document ``docs/coverage.md`` is what this module prints as Markdown for the simulator.
+The page ``docs/coverage.md`` is this module's Markdown for the simulator.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ascend_rt._runtime.driver import library, providers
 from ascend_rt.backends import IN_WORDS, sim
 from ascend_rt.cli import terminal
 
-# The columns beside those of the products, their heads where they must fit a terminal, and what they mean.
+# The columns other than the products', their meanings, and their short heads for a terminal.
 _MEANINGS = {
     "declared": "documented, declared, and callable as ascend_rt.lib.aclX(...)",
-    "exported": "the library in use has them",
-    "simulated": "the simulator does what the runtime does",
-    "facade": "the Python classes use them",
+    "exported": "present in the library in use",
+    "simulated": "simulated with the behaviour of the runtime",
+    "facade": "used by the Python classes",
 }
 _SHORT = {"declared": "all", "exported": "here", "simulated": "sim", "facade": "facade"}
 _COLUMNS = (*_MEANINGS, *PRODUCTS)
@@ -36,16 +36,16 @@ Made by `ascend-rt coverage --backend sim --format markdown`.
 - *Simulated*: the simulator does what the runtime does. The others answer `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000),
   or NULL, 0 or nothing where a function returns no `aclError`, and say so in `aclGetRecentErrMsg`.
 - *Facade*: the Python classes use it. Every other function is called as `ascend_rt.lib.aclX(…)`.
-- *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest that is known, and may stand for an older one.
-- The products: those that the function is documented for; `?` where no document tells.
+- *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest known release; the function may be older.
+- The products: those that the function is documented for; `?` if that is undocumented.
 
 <div class="table-filter"></div>
 """
 
 
 DESCRIPTION = (
-    "Count, by family, the documented functions that the library, the simulator, the Python classes and each product "
-    "have. JSON and Markdown list every function."
+    "Count the documented functions, by family, that the library, the simulator, the Python classes and each product "
+    "have. JSON and Markdown also list every function."
 )
 EXAMPLES = ("ascend-rt coverage --backend sim", "ascend-rt coverage --format json")
 
@@ -53,7 +53,7 @@ EXAMPLES = ("ascend-rt coverage --backend sim", "ascend-rt coverage --format jso
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     terminal.add_backend(parser)
-    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="(default: text)")
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="the output format (default: text)")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -63,9 +63,9 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 class Row(NamedTuple):
-    """What there is to say of one function.
+    """Facts about one function.
 
-    ``products`` is None where no document tells; ``provider`` is the path of the library that has it, or None.
+    ``products`` is None if undocumented; ``provider`` is the path of the library that has it, or None.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Row(NamedTuple):
 def rows() -> list[Row]:
     """Load the library, with those that are opened on first use, and describe every declared function."""
     where = providers()
-    # The simulator is asked itself, also where the vendor's library is in use.
+    # The simulator answers for itself, also where the vendor's library is in use.
     is_simulated = ctypes.CDLL(str(sim.library_path())).aclsimIsSimulated
     return [
         Row(
@@ -134,7 +134,7 @@ def _print_text(table: Sequence[Row]) -> None:
     terminal.print_table(("family", *_SHORT.values(), *PRODUCTS), lines)
     for column, short in _SHORT.items():
         print(f"{short:>6}: {_MEANINGS[column]}")
-    print("The products: those that functions are documented for.")
+    print("The products: functions documented for them.")
     print(f"The library in use: {IN_WORDS[library().backend]}, {library().reason}.")
 
 

@@ -49,11 +49,11 @@ _RANDOM_BLOCK = (4 << 20) - 4099  # no divisor of a chunk
 _DRAWN_CHUNKS = 8
 
 
-DESCRIPTION = "Stream bytes through a device and back on two streams, compare all of them, and measure."
+DESCRIPTION = "Send bytes through a device and back on two streams, compare every byte, and measure."
 EXAMPLES = ("ascend-rt demo", "ascend-rt demo --backend sim --chunk-mib 16 weights.bin")
 
 
-@terminal.argument("a chunk is 1 to 1024 MiB")
+@terminal.argument("an integer from 1 to 1024")
 def _chunk(text: str) -> int:
     size = int(text)
     if not 1 <= size <= 1024:
@@ -63,11 +63,14 @@ def _chunk(text: str) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
+    parser.usage = "ascend-rt demo [OPTIONS] [FILE]"
     terminal.add_backend(parser)
     terminal.add_json(parser)
-    parser.add_argument("file", nargs="?", help="any file (default: 256 MiB of random bytes)")
-    parser.add_argument("--chunk-mib", type=_chunk, default=4, metavar="N", help="bytes per copy, in MiB (default: 4)")
-    parser.add_argument("--trace", metavar="OUT.json", help="write the times of all copies for Perfetto")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the file to send (default: 256 MiB of random bytes)")
+    parser.add_argument(
+        "--chunk-mib", type=_chunk, default=4, metavar="N", help="the size of a copy in MiB (default: 4)"
+    )
+    parser.add_argument("--trace", metavar="FILE", help="write the times of all copies, for Perfetto")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -77,7 +80,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 class _RandomBytes(io.RawIOBase):
-    """What the demo sends if no file is named: a block of random bytes, again and again."""
+    """A source of random bytes, one block repeated, for a demo without a file."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -97,7 +100,7 @@ class _RandomBytes(io.RawIOBase):
 
 @dataclass
 class Report:
-    """What the demo found out."""
+    """The results of the demo."""
 
     library_path: str
     backend: str
@@ -220,7 +223,7 @@ def _streams() -> Iterator[tuple[Stream, Stream]]:
 
 
 def run(path: str | None, *, as_json: bool = False, chunk_bytes: int = 4 << 20, trace: str | None = None) -> int:
-    """Run the demo and print its report; the exit status tells whether the bytes came back the same.
+    """Run the demo and print its report; return the exit status, 0 if the bytes came back unchanged.
 
     Parameters
     ----------

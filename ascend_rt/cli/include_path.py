@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt include-path``: where the headers for C programs are."""
+"""``ascend-rt include-path``: the directory of the headers for C programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 
 from ascend_rt import backends
 
-DESCRIPTION = "Print the directory for the compiler's -I, so that C programs find acl/acl.h."
+DESCRIPTION = "Print the directory of acl/acl.h, for the -I option of a C compiler."
 EXAMPLES = (
     "cc -I$(ascend-rt include-path) program.c -L$(ascend-rt sim-path) -lascendcl",
     "PKG_CONFIG_PATH=$(ascend-rt include-path --pkg-config) pkg-config --cflags --libs ascend_rt",

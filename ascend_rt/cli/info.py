@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt info``: which library is in use, and in detail everything that a bug report needs about it."""
+"""``ascend-rt info``: the library in use, and the details that a bug report needs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _VARIABLE_PREFIXES = ("ASCEND_", "ACL_", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_
 
 
 DESCRIPTION = (
-    "Show which library is used, why, and which devices it has. A bug report needs --verbose or --json: files, places "
-    "that were tried, functions by family, environment."
+    "Show which library is used, which rule chose it, and its devices. --verbose and --json add the details that a bug "
+    "report needs: files, places that were searched, functions by family, environment variables."
 )
 EXAMPLES = ("ascend-rt info", "ascend-rt info --backend cann --verbose", "ascend-rt info --json")
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     terminal.add_backend(parser)
     terminal.add_json(parser)
-    parser.add_argument("--verbose", action="store_true", help="show everything")
+    parser.add_argument("--verbose", action="store_true", help="show all details")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -47,12 +47,14 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(collected, indent=2))
     else:
+        if "error" in collected:
+            print(f"ascend-rt: {collected['error']}", file=sys.stderr, flush=True)
         terminal.print_facts(facts(collected, verbose=arguments.verbose))
     return 1 if "error" in collected else 0
 
 
 def collect() -> dict[str, Any]:
-    """Load the library and return what there is to say; a library that cannot be loaded is a part of the answer."""
+    """Load the library and describe it; if it cannot be loaded, the description says why."""
     info: dict[str, Any] = {
         "package": __version__,
         "python": f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})",
@@ -84,7 +86,7 @@ def collect() -> dict[str, Any]:
 def _of_devices() -> dict[str, Any]:
     try:
         return {"product": Device().name, "devices": [_of_device(i) for i in range(Device.count())]}
-    except AclError as error:  # an installation that starts to fail is what people report
+    except AclError as error:  # bug reports are about installations that fail here
         return {"product": None, "devices": [], "error": str(error)}
 
 
@@ -110,9 +112,7 @@ def _of_families() -> dict[str, Any]:
 
 
 def facts(info: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield the same for people to read: label and text, what matters most first."""
-    if "error" in info:
-        yield "error", info["error"]
+    """Yield labels and texts for people, the most important ones first."""
     if "backend" in info:
         yield from _of_library(info)
     yield "acl", _acl_in_words(**info["acl"])
@@ -161,7 +161,7 @@ def _details(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _devices_in_words(devices: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what there is to say of the devices, of neighbours that do not differ once."""
+    """Yield a description of each device; neighbours that do not differ share one."""
     for text, group in groupby(devices, _device_in_words):
         ids = [device["id"] for device in group]
         yield f"{ids[0]}: {text}" if len(ids) == 1 else f"{ids[0]} to {ids[-1]}: {text}"

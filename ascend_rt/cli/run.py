@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt run``: start Python with the library chosen for it, and for whatever else it loads and starts."""
+"""``ascend-rt run``: start Python with the chosen library, also for other code that it loads and starts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ascend_rt.backends import python_program, sim
 from ascend_rt.cli import terminal
 
 DESCRIPTION = (
-    "Run a Python script like 'python SCRIPT ARGS...'. ascend_rt, and programs that load the library by its name, use "
-    "the library that is chosen here; 'import acl' works."
+    "Run a Python script as 'python SCRIPT ARGS...' does. ascend_rt, and code that loads the library by its name, use "
+    "the library chosen here, and 'import acl' works."
 )
 EXAMPLES = ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest")
 
@@ -27,20 +27,23 @@ _LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     terminal.add_backend(parser)
-    parser.usage = (
-        "ascend-rt run [-h] [--backend {auto,cann,sim}] [--pyacl {auto,ours,vendor}] "
-        "SCRIPT ARGS... | -m MODULE ARGS... | -c CODE ARGS... | -"
-    )
+    forms = ("SCRIPT ARGS...", "-m MODULE ARGS...", "-c CODE ARGS...", "-")
+    parser.usage = "\n       ".join(f"ascend-rt run [OPTIONS] {form}" for form in forms)
     parser.add_argument(
         "--pyacl",
         choices=acl_finder.CHOICES,
-        help="what 'import acl' gives: the vendor's module, ascend_rt.pyacl (ours), or ours where the vendor's is not "
-        "installed (default: ASCEND_RT_PYACL, or auto)",
+        help="the module that 'import acl' loads: the vendor's, ascend_rt.pyacl (ours), or ours where the vendor's is "
+        "not installed (auto); default: ASCEND_RT_PYACL, or auto",
     )
 
 
 def main(arguments: argparse.Namespace) -> NoReturn:
     """Run the command; does not return."""
+    if not arguments.program:
+        raise terminal.UsageError("expects a script, or -m and a module")
+    script = arguments.program[0]
+    if not script.startswith("-") and not os.path.exists(script):
+        raise terminal.UsageError(f"cannot run {script}: no such file; check the path, or name a module with -m")
     run(arguments.program, arguments.pyacl)
 
 
@@ -50,9 +53,9 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     Parameters
     ----------
     arguments : sequence of str
-        What stands after ``python`` on a command line.
+        The arguments after ``python`` on a command line.
     pyacl : {"auto", "ours", "vendor"}, optional
-        Which module ``import acl`` gives; without it, what ``ASCEND_RT_PYACL`` says, or ``"auto"``.
+        The module that ``import acl`` loads; by default the value of ``ASCEND_RT_PYACL``, or ``"auto"``.
 
     Notes
     -----
@@ -67,7 +70,7 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     if chosen.warning:
         print(f"ascend-rt run: {chosen.reason}, so the program runs on the simulator", file=sys.stderr)
     environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or acl_finder.asked()}
-    # Not cleaned up as a loader's path is: an empty entry is the current directory to Python.
+    # An empty entry, which Python reads as the current directory, stays, unlike in a loader's path.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))
     directory = os.path.dirname(path)
     if backend == "cann" and directory:
@@ -85,8 +88,8 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
 def _loader_path(backend: str, directory: str) -> str:
     """Return a search path that begins with the directory of the chosen library.
 
-    The simulator's companions belong to it: they come with it, and another library does not get to see them, as it
-    would below a process that runs on the simulator.
+    The simulator's companions come with it alone: another library must not find them, as it would in a child of a
+    process that runs on the simulator.
     """
     companions = str(sim.companion_directory())
     first = [directory, companions] if backend == "sim" else [directory]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt sim-path``: where the simulator's library is."""
+"""``ascend-rt sim-path``: the directory of the simulator's library."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import argparse
 from ascend_rt.backends import sim
 
 DESCRIPTION = (
-    "Print the directory of the simulator's libascendcl.so and libacl_rt.so. Programs that link either run on the "
-    "simulator with this directory in LD_LIBRARY_PATH."
+    "Print the directory of the simulator's libascendcl.so and libacl_rt.so. A program linked with one of them runs on "
+    "the simulator when LD_LIBRARY_PATH begins with this directory."
 )
 EXAMPLES = ("LD_LIBRARY_PATH=$(ascend-rt sim-path) ./program",)
 

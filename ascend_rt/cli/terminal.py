@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands have in common: options, and how they print for people.
+"""Options that commands share, their errors, and how they print for people.
 
-That is by rich, where it is installed and the output is a terminal, or else as plain text. rich knows the width of the
-terminal, and of ``NO_COLOR`` and ``FORCE_COLOR``.
+Rich prints, where it is installed and the output is a terminal; otherwise the output is plain text. Rich finds the
+width of the terminal, and follows ``NO_COLOR`` and ``FORCE_COLOR``.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
+import os
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ascend_rt.backends import BACKENDS
@@ -23,14 +27,55 @@ _Value = TypeVar("_Value")
 
 
 class CommandError(Exception):
-    """What a command cannot do, and its user can change."""
+    """A failure of a command that its user can mend."""
+
+
+class UsageError(Exception):
+    """Arguments that do not go together."""
+
+
+_CURES = {
+    errno.EACCES: "check the permissions",
+    errno.EISDIR: "name a file",
+    errno.ENOENT: "check the path",
+    errno.ENOSPC: "free some space, or write to another disk",
+    errno.ENOTDIR: "check the path",
+    errno.EPERM: "check the permissions",
+    errno.EROFS: "write to another disk",
+}
+_CURES_OF_WRITING = _CURES | {errno.ENOENT: "create the directory first"}
+
+
+def in_words(error: OSError, doing: str = "") -> str:
+    """Return the message of an error of the system: the file, what was to be done with it, the reason and the cure.
+
+    Parameters
+    ----------
+    error : OSError
+        The error.
+    doing : str, optional
+        The action and its object, such as "read notes.txt".
+    """
+    if error.strerror is None:  # raised with a text, not by the system
+        return str(error)
+    place = f"cannot {doing}" if doing else "standard output" if error.filename is None else os.fspath(error.filename)
+    reason = error.strerror[:1].lower() + error.strerror[1:]
+    cure = (_CURES_OF_WRITING if doing.startswith("write") else _CURES).get(error.errno or 0)
+    return f"{place}: {reason}{f'; {cure}' if cure else ''}"
+
+
+@contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """Raise an error of the system as one for people, with the action that failed."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(in_words(error, doing)) from None
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
     """Declare the choice of the library."""
-    parser.add_argument(
-        "--backend", choices=BACKENDS, help="which library to use (default: ASCEND_RT_BACKEND, or auto)"
-    )
+    parser.add_argument("--backend", choices=BACKENDS, help="the library to use (default: ASCEND_RT_BACKEND, or auto)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +84,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def argument(wanted: str) -> Callable[[Callable[[str], _Value]], Callable[[str], _Value]]:
-    """Let a function for an argument of the command line raise ValueError, for which argparse says what is wanted."""
+    """Let the ValueError of a function that converts an argument become an error that names the expected value."""
 
     def decorate(convert: Callable[[str], _Value]) -> Callable[[str], _Value]:
         def converted(text: str) -> _Value:
             try:
                 return convert(text)
             except ValueError:
-                raise argparse.ArgumentTypeError(f"{wanted}, not {text!r}") from None
+                raise argparse.ArgumentTypeError(f"expects {wanted}, got '{text}'") from None
 
         return converted
 
@@ -62,15 +107,23 @@ def _console() -> Console | None:
     return console if console.is_terminal else None
 
 
+def width() -> float:
+    """Return how many characters a line may have: unlimited, unless the output is a terminal."""
+    if not sys.stdout.isatty():
+        return float("inf")
+    return shutil.get_terminal_size().columns
+
+
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Print labels and what there is to say under them; a label that repeats stands once."""
+    """Print labels, each with a text; a label that repeats is printed once."""
     previous, rows = "", []
     for label, text in facts:
         rows.append(("" if label == previous else label, text))
         previous = label
     console = _console()
     if console is None:
-        print("\n".join(f"{label:<12} {text}" for label, text in rows))
+        longest = max((len(label) for label, _ in rows), default=0)
+        print("\n".join(f"{label:<{max(12, longest)}} {text}" for label, text in rows))
         return
     from rich.table import Table
     from rich.text import Text
@@ -94,32 +147,60 @@ def print_columns(head: Sequence[str], body: Sequence[Sequence[str]]) -> None:
 
 
 def _print_columns(head: Sequence[str], body: Sequence[Sequence[str]], total: Sequence[str] | None) -> None:
+    """Print the columns that fit a line, then the others below them; the first column is in every part."""
+    lines = [head, *body, *([] if total is None else [total])]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     console = _console()
-    if console is None:
-        lines = [head, *body, *([] if total is None else [total])]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        for first, *others in lines:
-            numbers = (f"  {text:>{width}}" for text, width in zip(others, widths[1:], strict=True))
-            print(first.ljust(widths[0]) + "".join(numbers))
-        return
+    for number, columns in enumerate(_parts(widths)):
+        if number:
+            print()
+        part = [[line[column] for column in columns] for line in lines]
+        if console is None:
+            _print_plain(part, [widths[column] for column in columns])
+        else:
+            _print_rich(console, part, has_total=total is not None)
+
+
+def _parts(widths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the columns of each part."""
+    columns, used = [0], widths[0]
+    for column, wanted in enumerate(widths[1:], 1):
+        if len(columns) > 1 and used + 2 + wanted > width():
+            yield columns
+            columns, used = [0], widths[0]
+        columns.append(column)
+        used += 2 + wanted
+    yield columns
+
+
+def _print_plain(lines: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
+    for first, *others in lines:
+        numbers = (f"  {text:>{width}}" for text, width in zip(others, widths[1:], strict=True))
+        print(first.ljust(widths[0]) + "".join(numbers))
+
+
+def _print_rich(console: Console, lines: Sequence[Sequence[str]], *, has_total: bool) -> None:
     from rich import box
     from rich.table import Table
 
-    look = {"padding": (0, 1, 0, 0), "pad_edge": False, "header_style": "bold cyan"}
-    table = Table(box=box.SIMPLE_HEAD, show_footer=total is not None, **look)  # type: ignore[arg-type]
-    for number, title in enumerate(head):
-        foot = "" if total is None else total[number]
-        table.add_column(title, foot, justify="right" if number else "left", no_wrap=True)
+    head, *body = lines
+    total = body.pop() if has_total else [""] * len(head)
+    table = Table(
+        box=box.SIMPLE_HEAD, show_footer=has_total, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold cyan"
+    )
+    for number, (title, foot) in enumerate(zip(head, total, strict=True)):
+        look = {"justify": "right", "no_wrap": True} if number else {"overflow": "fold"}
+        table.add_column(title, foot, **look)
     for line in body:
         table.add_row(*line)
     console.print(table)
 
 
 class Progress:
-    """Shows how far a command is: bars on a terminal, else a line on standard error for what has ended."""
+    """Shows the progress of a command: bars on a terminal, otherwise a line on standard error for each part done."""
 
     def __init__(self) -> None:
-        self.faults: list[str] = []  # that were printed
+        self.faults: list[str] = []  # printed so far
         self._ended: set[str] = set()
         self._bars: dict[str, TaskID] = {}
         console = _console()

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the steps of a pipeline were made: as a picture in the terminal, and as a trace for a viewer."""
+"""The times of a pipeline's steps: as a picture in the terminal, and as a trace for a viewer."""
 
 from __future__ import annotations
 
 import json
 from typing import NamedTuple
 
-_WIDTH = 64
+from ascend_rt.cli import terminal
+
+_MOST_COLUMNS, _FEWEST_COLUMNS = 64, 8  # the picture's width
+_MARGIN = 28  # to the left of it
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -16,9 +19,9 @@ class Span(NamedTuple):
     Attributes
     ----------
     stage : str
-        Which one.
+        The stage that it belongs to.
     begin_ms, end_ms : float
-        When, in milliseconds from the beginning of the pipeline.
+        Its times, in milliseconds from the beginning of the pipeline.
     """
 
     stage: str
@@ -27,17 +30,18 @@ class Span(NamedTuple):
 
 
 def draw(chunks: list[list[Span]]) -> list[str]:
-    """Return one line per stage, in which each chunk has a digit of its own, and the length of the picture."""
+    """Return one line per stage, in which each chunk is a digit, and a ruler."""
+    columns = max(_FEWEST_COLUMNS, int(min(_MOST_COLUMNS, terminal.width() - _MARGIN - 1)))
     spans = [(number, span) for number, chunk in enumerate(chunks) for span in chunk]
     begin = min(span.begin_ms for _, span in spans)
-    scale = _WIDTH / max(max(span.end_ms for _, span in spans) - begin, 1e-6)
-    lines = {span.stage: [" "] * _WIDTH for _, span in spans}
+    scale = columns / max(max(span.end_ms for _, span in spans) - begin, 1e-6)
+    lines = {span.stage: [" "] * columns for _, span in spans}
     for number, span in spans:
-        first = min(int((span.begin_ms - begin) * scale), _WIDTH - 1)
-        last = max(min(int((span.end_ms - begin) * scale), _WIDTH), first + 1)
+        first = min(int((span.begin_ms - begin) * scale), columns - 1)
+        last = max(min(int((span.end_ms - begin) * scale), columns), first + 1)
         lines[span.stage][first:last] = _DIGITS[number % len(_DIGITS)] * (last - first)
-    ruler = f"{'':28}0{f'{_WIDTH / scale:.1f} ms':>{_WIDTH - 1}}"
-    return [f"          {stage:<17}|{''.join(line)}|" for stage, line in lines.items()] + [ruler]
+    ruler = f"{'':{_MARGIN}}0{f'{columns / scale:.1f} ms':>{columns - 1}}"
+    return [f"{'':10}{stage:<17}|{''.join(line)}|" for stage, line in lines.items()] + [ruler]
 
 
 def write(path: str, chunks: list[list[Span]]) -> None:
@@ -60,5 +64,5 @@ def write(path: str, chunks: list[list[Span]]) -> None:
         for number, chunk in enumerate(chunks)
         for span in chunk
     ]
-    with open(path, "w", encoding="utf-8") as file:
+    with terminal.explained(f"write {path}"), open(path, "w", encoding="utf-8") as file:
         json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)

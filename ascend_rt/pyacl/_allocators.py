@@ -17,7 +17,7 @@ from ascend_rt.pyacl._raw import call, create, pointer
 
 
 class _Allocator(Blocks):
-    """What a descriptor says; its handle is what the runtime has."""
+    """The content of a descriptor; the runtime has its handle."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def _not_set(*arguments: object) -> Any:
     raise RuntimeError("the function was not set in the descriptor of the allocator")
 
 
-# What the runtime may call: through a descriptor, for a stream, and to free blocks that it still has.
+# Functions that the runtime may call: through a descriptor, for a stream, and to free blocks that it still has.
 _descriptors: dict[int, _Allocator] = {}
 _streams: dict[int, _Allocator] = {}
 _in_use: set[_Allocator] = set()

@@ -10,7 +10,7 @@ from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, ffi
 from ascend_rt.pyacl._raw import call, pointer
 
-_contexts: dict[int, int] = {}  # that the program has created, by handle -> the device
+_contexts: dict[int, int] = {}  # created by the program: handle -> device
 
 
 def set_device(device_id: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions that are written in Python share: calls of C functions that raise nothing."""
+"""Shared by the functions that are written in Python: calls of C functions that raise nothing."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ascend_rt.pyacl._raw import call, pointer, text, unsigned
 
 
 def _field(source: dict[str, Any], key: str, bits: int = 32) -> int:
-    """Return a field of a structure; what is missing, or no int, is 0."""
+    """Return a field of a structure; 0 if it is missing, or not an int."""
     value = source.get(key)
     return unsigned(value) & (1 << bits) - 1 if isinstance(value, int) else 0
 

@@ -16,7 +16,7 @@ class Latch:
     """Keeps a stream busy until :meth:`release`.
 
     Everything that is enqueued on the stream after the latch was made waits for it. Works with any library: the latch
-    is a wait for an event that starts closed, and the release records the event on a stream of its own.
+    is a wait for an event that starts closed, and the release records the event on a separate stream.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Latch:
         """Let the stream go on. Releasing twice is allowed."""
         if self._releaser._is_open:
             self._gate.record(self._releaser)
-            with suppress(TaskFailed, DeviceLost):  # of another stream, which tells it: in STOP mode all of them do
+            with suppress(TaskFailed, DeviceLost):  # another stream's, which reports it: in STOP mode all of them do
                 self._releaser.close()
             self._gate.close()
 

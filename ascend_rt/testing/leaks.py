@@ -15,7 +15,7 @@ from ascend_rt._runtime.locks import new_lock
 from ascend_rt._runtime.resource import Resource
 
 _lock = new_lock()
-_notes: list[Callable[[Resource], None]] = []  # of the blocks that have begun and not ended, in any order
+_notes: list[Callable[[Resource], None]] = []  # blocks that have begun and not ended, in any order
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
@@ -40,9 +40,9 @@ class Leak(AssertionError):
 def no_leaks(*kinds: type) -> Iterator[None]:
     """Raise :class:`Leak` at the end of a block if something that was opened in it is still open.
 
-    What was discarded is not: the garbage collector runs first. Objects that only borrow a handle do not count, nor do
-    views and pinned arrays, which end with the last reference. Blocks may be nested, or overlap, as those of several
-    threads do; threads count too.
+    Discarded objects do not count: the garbage collector runs first. Objects that only borrow a handle do not count,
+    nor do views and pinned arrays, which end with the last reference. Blocks may be nested, or overlap, as those of
+    several threads do; threads count too.
 
     Parameters
     ----------

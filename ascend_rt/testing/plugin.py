@@ -16,7 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
-    """Give each process simulated cards of its own, unless the environment decides.
+    """Give each process separate simulated cards, unless the environment decides.
 
     Tests count streams and free memory, and several processes run tests at the same time. A ``conftest.py`` may use the
     simulator, which reads the environment at its first call.

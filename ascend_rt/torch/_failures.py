@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator fails when its turn in the stream comes; who waits for the stream gets to know which one it was.
+"""An operator fails when its turn in the stream comes; a wait for the stream reports which one it was.
 
 torch_npu raises an error with the runtime's code alone. The operators themselves, and copies to the host, add the cause
 where they are implemented; here it is added to what only waits.
@@ -19,7 +19,7 @@ _TEXT_BYTES = 1 << 16
 
 
 def watch(library: ctypes.CDLL) -> None:
-    """Let every function that waits, or submits what is no operator, say which operator has failed."""
+    """Let every function that waits, or submits anything but an operator, report the operator that has failed."""
 
     def first_failure() -> str:
         text = ctypes.create_string_buffer(_TEXT_BYTES)

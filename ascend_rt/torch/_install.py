@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Putting the kernels in the place of torch_npu's."""
+"""Replacing the kernels of torch_npu."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def install() -> None:
 
 def _install_decompositions() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they take the place of torch_npu's, which is the purpose here
+        warnings.simplefilter("ignore")  # they replace torch_npu's, which is the purpose here
         for name, function in decompositions.TABLE.items():
             for key in ("PrivateUse1", "AutogradPrivateUse1"):
                 _REGISTERED.impl(name.removeprefix("npu::"), function, key, allow_override=True)

@@ -47,7 +47,7 @@ def load() -> ctypes.CDLL:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with (path.parent / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # of several processes that begin together one builds
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one of several processes that begin together builds
             if not path.exists():
                 _build(path)
     return ctypes.CDLL(str(path))
@@ -56,13 +56,13 @@ def load() -> ctypes.CDLL:
 def require_simulator() -> None:
     """Raise LibraryError unless the runtime that torch_npu has loaded is the simulator."""
     try:
-        # What is in the process under this name, or would be found as torch_npu has found it.
+        # Return the library in the process under this name, or the one that is found as torch_npu has found it.
         runtime = ctypes.CDLL("libascendcl.so")
     except OSError as error:
         raise LibraryError(f"torch_npu has loaded no libascendcl.so: {error}") from error
     if not hasattr(runtime, "aclsimGetInfo"):
         raise LibraryError(
-            "torch_npu runs on the vendor's library, which has operators of its own; ascend_rt.torch is for the "
+            "torch_npu runs on the vendor's library, with the vendor's operators; ascend_rt.torch is for the "
             "simulator: 'ascend-rt run --backend sim'"
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernel stands for each operator on a device of the simulator."""
+"""The kernel of each operator on a device of the simulator."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ _SIZED_BY_CPU = frozenset(
 # A view that only the CPU can make: its result would be a copy.
 _VIEWS = frozenset(("aten::_nested_view_from_buffer",))
 
-# What PyTorch has for all devices calls a kernel that only some have.
+# PyTorch's kernel for all devices calls a kernel that only some have.
 _ON_CPU = frozenset(("aten::conj_physical_", "aten::mode.values"))
 
 _OWN_AUTOGRAD = {"aten::scaled_dot_product_attention": "attention"}

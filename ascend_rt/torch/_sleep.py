@@ -11,7 +11,7 @@ from ascend_rt import Stream, sim
 
 
 def install() -> None:
-    """Take the place of the function that calls an operator of CANN, ``aclnnSleep``."""
+    """Replace the function that calls an operator of CANN, ``aclnnSleep``."""
     torch_npu._C._npu_sleep = _sleep
 
 

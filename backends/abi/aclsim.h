@@ -42,13 +42,13 @@ typedef enum aclsimAccessMode {
 /* One operand of a kernel: `rank` dimensions, each with a number of elements (`shape`) and their distance in bytes
  * (`strides`); a stride may be negative. */
 typedef struct aclsimAccess {
-    const void *address; /* of the first element */
+    const void *address; /* the first element */
     aclsimAccessMode mode;
     uint32_t elementSize; /* in bytes */
     uint32_t rank;        /* at most 16; 0 for one element */
     const int64_t *shape;
     const int64_t *strides; /* in bytes; NULL for no gaps, with the last dimension varying fastest */
-    const char *name;       /* of the operand; may be NULL; the string must remain valid */
+    const char *name;       /* the operand's; may be NULL; the string must remain valid */
 } aclsimAccess;
 /* Declares the reads and writes of the next kernel that the calling thread launches or adds to a graph; replaces an
  * earlier declaration. A kernel without a declaration may access anything, and no check guesses its accesses. Does
@@ -81,7 +81,7 @@ typedef struct aclsimThread {
 typedef size_t (*aclsimThreadProvider)(aclsimThread *threads, size_t capacity);
 aclError aclsimSetThreadProvider(aclsimThreadProvider provider);
 
-/* Fault injection. nth counts from 1, starting now; 0 stands for every time. A NULL stream stands for every stream.
+/* Fault injection. nth counts from 1, starting now; 0 means every time. A NULL stream means every stream.
  * ASCEND_RT_SIM_FAULTS has the same effects from outside: entries separated by semicolons, call:FUNCTION:N=CODE,
  * task:STREAM_ID:N=CODE, delay:STREAM_ID=MICROSECONDS (STREAM_ID may be *), limit:streams|events|notifies|memory=N,
  * lose:DEVICE=CODE, poison:DEVICE=CODE, down:DEVICE=MICROSECONDS. */
@@ -116,14 +116,14 @@ aclError aclsimLimitResource(int32_t deviceId, aclsimResource resource, uint64_t
 /* Removes all faults; earlier failures remain. */
 aclError aclsimClearFaults(void);
 
-/* Stands in for an operator that needs workspace, as run by an executor of operators: on the calling thread, it takes a
+/* Simulates an operator that needs workspace, as run by an executor of operators: on the calling thread, it takes a
  * block from the allocator registered for the stream (alloc, then getAddrFromBlock; the advise callback is not used),
  * enqueues a task that overwrites the whole workspace, and returns the block (free) before the call ends. The task uses
  * the memory when its turn in the stream comes, so an allocator must hand out blocks in stream order, and synchronize
  * the stream before it frees their memory; a task whose workspace is no longer live memory fails with
  * ACL_ERROR_RT_AICORE_EXCEPTION. Callbacks may call the library except for this function (207000), and are never called
  * concurrently for one allocator object. Without an allocator, the workspace is memory of the device until the task is
- * done; 0 bytes need no workspace, and no callback is called. A NULL stream stands for the default stream. Failures:
+ * done; 0 bytes need no workspace, and no callback is called. A NULL stream is the default stream. Failures:
  *   ACL_ERROR_RT_STREAM_NOT_COMPLETE  the allocator object served another stream, which no host thread has
  *                                     synchronized since: streams that share an object must not run concurrently
  *   ACL_ERROR_RT_MEMORY_ALLOCATION    alloc returned NULL, or the device has not enough memory
@@ -132,7 +132,7 @@ aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
 
 /* Submits a task that takes the given number of device cycles and does nothing else, like the operator aclnnSleep. The
  * cycles are those of the clock that stamps events: 50 MHz on 910B and 910C, 48 MHz on 310B, 1 GHz on the others. An
- * abort, or a reset with force, ends the task at once. A NULL stream stands for the default stream. */
+ * abort, or a reset with force, ends the task at once. A NULL stream is the default stream. */
 aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
 
 /* Called once, when the task is over and no longer reads the word. `result` is the result of the task: 0, the content
@@ -140,7 +140,7 @@ aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
 typedef void (*aclsimWaitEnd)(void *userData, aclError result);
 
 typedef struct aclsimWait {
-    const char *name;              /* of the operation, in profiles and in explanations of waits */
+    const char *name;              /* the operation's, in profiles and in explanations of waits */
     const volatile uint64_t *word; /* aligned to 8; readable until the task is over */
     uint64_t value;                /* the task waits while *word < value */
     const volatile aclError *code; /* result of the task when the word has reached the value; NULL for 0 */
@@ -154,7 +154,7 @@ typedef struct aclsimWait {
 /* Gives an operation that runs elsewhere a place in a stream: submits a task that waits for a word changed by threads
  * of a companion library or by another process. The task needs no thread, so any number of streams may wait. The
  * operands must be live memory, and ASCEND_RT_SIM_CHECK=memory treats the task as their user. The structures are
- * copied. A NULL stream stands for the default stream. Failures, after which nothing is submitted and end is not
+ * copied. A NULL stream is the default stream. Failures, after which nothing is submitted and end is not
  * called:
  *   ACL_ERROR_INVALID_PARAM        wait, name or word is NULL, the word is not aligned to 8, accesses is NULL although
  *                                  accessCount is not 0, or an access has an unknown mode, a rank above 16 or no shape
@@ -167,28 +167,28 @@ aclError aclsimSubmitWait(aclrtStream stream, const aclsimWait *wait);
 aclError aclsimWake(const volatile uint64_t *word);
 
 /* Registers a symbol, as the loading of a program with a variable in device memory does: from now on the symbol, an
- * address of the host, stands for a variable of the given size in the symbol functions. Each device gets a separate
+ * address of the host, is a variable of the given size to the symbol functions. Each device gets a separate
  * variable, initialised with the content passed here, at its first use and again after a reset. Fails with
  * ACL_ERROR_RT_INVALID_SYMBOL if the symbol is already registered; aclsimUnregisterSymbol, if it is not. */
 aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size);
 aclError aclsimUnregisterSymbol(const void *symbol);
 
-/* Function that stands in for a kernel. The functions for binaries load a shared object of the host, and each function
+/* Function that replaces a kernel. The functions for binaries load a shared object of the host, and each function
  * that it exports with this signature is the kernel of that name (see aclsim_kernel.h). Called once for each block, on
  * several threads at the same time. */
 typedef void (*aclsimHostKernel)(void *arguments, uint32_t block_index, uint32_t block_count, void *workspace);
 
 /* Block of a launch, as passed to a registered function. */
 typedef struct aclsimKernelBlock {
-    const char *name;     /* of the kernel */
+    const char *name;     /* the kernel's */
     void *arguments;      /* as packed by the launch; placeholders are filled in */
     size_t argumentsSize; /* in bytes */
-    uint32_t index;       /* of the block */
-    uint32_t count;       /* of the blocks of the launch */
+    uint32_t index;       /* the block's */
+    uint32_t count;       /* number of blocks of the launch */
     void *workspace;      /* the same for all blocks; NULL if the kernel has none */
     size_t workspaceSize;
-    dim3 grid;    /* of a SIMT launch; otherwise count, 1, 1 */
-    dim3 threads; /* of a SIMT launch; otherwise 1, 1, 1 */
+    dim3 grid;    /* the grid of a SIMT launch; otherwise count, 1, 1 */
+    dim3 threads; /* the block of a SIMT launch; otherwise 1, 1, 1 */
     char *text;   /* to which the function may write a reason for the message of its failure; "" at first */
     size_t textSize;
     uint64_t *bytes; /* to which the function may write the number of bytes that the block moves, for the cost of the
@@ -206,11 +206,11 @@ typedef struct aclsimKernel {
     aclsimKernelFunction function;
     void *userData;
     aclsimReleaseFunction release; /* may be NULL */
-    size_t workspaceSize; /* of a launch; allocated as for operators, see aclsimRunOperator */
+    size_t workspaceSize; /* workspace of a launch; allocated as for operators, see aclsimRunOperator */
 } aclsimKernel;
 
-/* Registers a function of the program that stands in for a kernel, by the name of the kernel, in launches from now on:
- * for binaries of a device, whose code cannot run here. A function of a shared object takes precedence. Registering the
+/* Registers a function of the program that replaces a kernel, by the name of the kernel, in launches from now on: for
+ * binaries of a device, whose code cannot run here. A function of a shared object takes precedence. Registering the
  * name again replaces the function. */
 aclError aclsimRegisterKernel(const char *name, const aclsimKernel *kernel);
 /* Removes the function; earlier launches continue. Fails with ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if no function is
@@ -227,8 +227,8 @@ aclError aclsimReleaseWithGraph(aclmdlRI graph, aclsimReleaseFunction release, v
 int32_t aclsimIsLive(const void *address, size_t size);
 
 /* Registers a symbol, as the loading of a program with kernels does: from now on the symbol, an address of the host,
- * stands for the kernel of the binary in aclrtGetFuncBySymbol and in launches that take a symbol, until the binary is
- * unloaded. Fails with ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if the symbol already stands for a kernel, or if the binary
+ * is the kernel of the binary to aclrtGetFuncBySymbol and in launches that take a symbol, until the binary is
+ * unloaded. Fails with ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if the symbol already has a kernel, or if the binary
  * has no kernel of that name. */
 aclError aclsimRegisterKernelSymbol(const void *symbol, aclrtBinHandle binary, const char *kernelName);
 

@@ -7,7 +7,7 @@
 #define ACL_DUMP_MAX_FILE_PATH_LENGTH 4096
 #define ACL_DUMP_MAX_SHAPE_NUM 25
 
-/* @flags OpDump: what aclopStartDumpArgs dumps */
+/* @flags OpDump: data that aclopStartDumpArgs dumps */
 #define ACL_OP_DUMP_OP_AICORE_ARGS 0x1
 
 typedef enum acldumpType {

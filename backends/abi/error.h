@@ -136,16 +136,16 @@
 
 /* @errors ACL, resources: free what is no longer needed; check what this product and this release support */
 #define ACL_ERROR_BAD_ALLOC 200000 /* host memory is exhausted | free memory of the host, or allocate less */
-#define ACL_ERROR_API_NOT_SUPPORT 200001 /* the library does not support the function | `ascend-rt info` tells the library and the product, `ascend-rt coverage` what they have */
+#define ACL_ERROR_API_NOT_SUPPORT 200001 /* the library does not support the function | `ascend-rt info` shows the library and the product, `ascend-rt coverage` their functions */
 #define ACL_ERROR_INVALID_DEVICE 200002 /* the device cannot be used | use an id below the device count; check ASCEND_RT_VISIBLE_DEVICES */
 #define ACL_ERROR_MEMORY_ADDRESS_UNALIGNED 200003 /* the address is not aligned as this call needs it | see the function's page for the alignment */
 #define ACL_ERROR_RESOURCE_NOT_MATCH 200004 /* the resource does not fit the others | use resources of one device and one context together */
 #define ACL_ERROR_INVALID_RESOURCE_HANDLE 200005 /* the handle is destroyed or in use | do not use an object after it was destroyed, nor destroy it while it is in use */
-#define ACL_ERROR_FEATURE_UNSUPPORTED 200006 /* the feature is not supported | `ascend-rt info` tells the library and the product, `ascend-rt coverage` what they have */
+#define ACL_ERROR_FEATURE_UNSUPPORTED 200006 /* the feature is not supported | `ascend-rt info` shows the library and the product, `ascend-rt coverage` their functions */
 #define ACL_ERROR_PROF_MODULES_UNSUPPORTED 200007 /* the product cannot profile this module | leave the module out of the configuration of the profile */
 
 /* @errors runtime, resources: free what is no longer needed; check what this product, driver and release support */
-#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000 /* not supported by this product, library or simulator | `ascend-rt info` tells the library and the product, `ascend-rt coverage` what they have */
+#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000 /* not supported by this product, library or simulator | `ascend-rt info` shows the library and the product, `ascend-rt coverage` their functions */
 #define ACL_ERROR_RT_MEMORY_ALLOCATION 207001 /* memory is exhausted | free buffers, or allocate less */
 #define ACL_ERROR_RT_MEMORY_FREE 207002 /* the memory could not be freed | see the runtime's log */
 #define ACL_ERROR_RT_AICORE_OVER_FLOW 207003 /* an AI Core operation overflowed | look at the inputs; see the overflow mode of the stream */
@@ -163,7 +163,7 @@
 #define ACL_ERROR_RT_REPEATED_INIT 207015 /* the queue is initialised already | initialise it once */
 #define ACL_ERROR_RT_AIVEC_OVER_FLOW 207016 /* a vector core operation overflowed | look at the inputs; see the overflow mode of the stream */
 #define ACL_ERROR_RT_OVER_FLOW 207017 /* an operation overflowed | look at the inputs; see the overflow mode of the stream */
-#define ACL_ERROR_RT_DEVICE_OOM 207018 /* the device's memory is exhausted | free buffers, or allocate less; Device.memory_info tells what is free */
+#define ACL_ERROR_RT_DEVICE_OOM 207018 /* the device's memory is exhausted | free buffers, or allocate less; Device.memory_info has the free bytes */
 #define ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP 207019 /* the driver cannot update this operator in a graph | capture the graph again, or install a newer driver */
 #define ACL_ERROR_RT_TIMEOUT 207020 /* the driver did not answer in time | try again; look at the device with npu-smi info */
 #define ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED 207021 /* the product has no link of this kind | use another type of link */

@@ -13,11 +13,11 @@
 #define ACL_EVENT_EXTERNAL 0x20
 #define ACL_EVENT_IPC 0x40
 
-/* @enum EventRecordFlag: what aclrtRecordEventWithFlag records */
+/* @enum EventRecordFlag: kinds of records of aclrtRecordEventWithFlag */
 #define ACL_EVENT_RECORD_DEFAULT 0
 #define ACL_EVENT_RECORD_EXTERNAL 1
 
-/* @enum EventWaitFlag: what aclrtStreamWaitEventWithFlag waits for */
+/* @enum EventWaitFlag: kinds of waits of aclrtStreamWaitEventWithFlag */
 #define ACL_EVENT_WAIT_DEFAULT 0
 #define ACL_EVENT_WAIT_EXTERNAL 1
 

@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* @flags MemAttachFlag: who may access managed memory */
+/* @flags MemAttachFlag: streams that may access managed memory */
 #define ACL_RT_MEM_ATTACH_GLOBAL 0x1
 
 typedef enum aclrtMemManagedAdviseType {

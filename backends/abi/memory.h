@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* @flags MemTypeMask: kinds of memory that aclrtCheckMemType tells apart */
+/* @flags MemTypeMask: kinds of memory that aclrtCheckMemType distinguishes */
 #define ACL_RT_MEM_TYPE_DEV 0x2
 #define ACL_RT_MEM_TYPE_DVPP 0x8
 #define ACL_RT_MEM_TYPE_RSVD 0x10

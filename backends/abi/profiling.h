@@ -8,7 +8,7 @@
 #define ACL_PROF_MAX_OP_TYPE_LEN 65
 #define ACL_PROF_TENSOR_DATA_SHAPE_LEN 8
 
-/* @flags ProfDataType: what aclprofCreateConfig collects */
+/* @flags ProfDataType: data that aclprofCreateConfig selects */
 #define ACL_PROF_ACL_API 0x1
 #define ACL_PROF_TASK_TIME 0x2
 #define ACL_PROF_AICORE_METRICS 0x4

@@ -4,7 +4,7 @@
 
 #include "base.h"
 
-/* @flags QueuePermission: what a process may do with a queue */
+/* @flags QueuePermission: permissions of a process on a queue */
 #define ACL_TDT_QUEUE_PERMISSION_MANAGE 0x1
 #define ACL_TDT_QUEUE_PERMISSION_DEQUEUE 0x2
 #define ACL_TDT_QUEUE_PERMISSION_ENQUEUE 0x4

@@ -11,7 +11,7 @@
 #define ACL_STREAM_CPU_SCHEDULE 0x10
 #define ACL_STREAM_DEVICE_USE_ONLY 0x20
 
-/* @enum FailureMode: what a stream does after a failed task */
+/* @enum FailureMode: behaviour of a stream after a failed task */
 #define ACL_CONTINUE_ON_FAILURE 0
 #define ACL_STOP_ON_FAILURE 1
 

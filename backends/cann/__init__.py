@@ -2,7 +2,7 @@
 """Finding the vendor's library and checking it before it comes into this process.
 
 `places` knows where CANN may be; `inspection` looks at a place, with the help of a child process that runs `probe`,
-because a bad copy may crash or hang the process that loads it; `installation` tells which release a library belongs to.
+because a bad copy may crash or hang the process that loads it; `installation` finds the release of a library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WHERE_TO_LOOK = (
     "or choose the simulator with ASCEND_RT_BACKEND=sim"
 )
 
-# Of libraries that are in the process: what the probe would say of them.
+# Returns the verdict of the probe on libraries that are in the process.
 Verdict = Callable[[tuple[str, ...]], str]
 
 
@@ -34,9 +34,9 @@ def find(
         Paths of the libraries that are in the process already. If there is one of the vendor, no other is looked for:
         two copies of a runtime in one process do not get along.
     verdict : callable
-        Asks these libraries themselves: the program already uses them, so a child process would tell nothing new.
+        Asks these libraries themselves: the program already uses them, so a child process would find nothing new.
     or_simulator : bool
-        Whether a simulator that stands in such a place, for instance on ``LD_LIBRARY_PATH``, may be the one.
+        Whether to accept a simulator found in such a place, for instance on ``LD_LIBRARY_PATH``, may be the one.
 
     Returns
     -------

@@ -31,7 +31,7 @@ _MACHINE_NAMES = {62: "x86_64", 183: "aarch64"}
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of a place.
+    """The result of the search in one place.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ def _outcome(path: str, verdict: str) -> str:
     if verdict == probe.SIMULATOR:
         return "simulator"
     if verdict == probe.ABSENT and not os.path.dirname(path):
-        return "absent"  # for the dynamic loader; what was configured, a path or a name, should exist
+        return "absent"  # for the dynamic loader; a configured path or name should exist
     return "usable" if verdict.startswith(probe.USABLE) else "refused"
 
 
 def look(path: str) -> str | None:
-    """Tell what is wrong with a file, as far as its name, its kind and its first bytes say."""
+    """Return the fault of a file, as far as its name, its kind and its first bytes show it."""
     if not os.path.dirname(path):
         return None  # for the dynamic loader
     if any(part in _STUB_DIRECTORIES for part in Path(path).parts):
@@ -106,7 +106,7 @@ def _look_at_elf(header: bytes) -> str | None:
 
 
 def cannot_open(path: str) -> str | None:
-    """Tell what is wrong with a library that need not be a runtime; None if it can be opened."""
+    """Return the fault of a library that need not be a runtime; None if it can be opened."""
     verdict, _ = probe_in_child((path,), "open")
     return None if verdict == probe.USABLE else verdict
 
@@ -136,7 +136,7 @@ def probe_in_child(paths: tuple[str, ...], question: str = "devices") -> tuple[s
             status = _run(question, paths, file, seconds)
         except subprocess.TimeoutExpired:
             return f"did not answer within {seconds:g} s", {}
-        except FileNotFoundError as error:  # of a program that runs Python
+        except FileNotFoundError as error:  # no program that runs Python
             return f"cannot be examined: {error}", {}
         file.seek(0)
         answer = file.read()

@@ -28,7 +28,7 @@ _LIBRARY_DEPTH = 4  # <toolkit>/<arch>-linux/lib64/<library>, and one more
 
 
 def cann_version(library: str) -> str | None:
-    """Return the release that a library belongs to, such as ``8.1.RC1``; None if nothing tells."""
+    """Return the release that a library belongs to, such as ``8.1.RC1``; None if it is unknown."""
     ancestors = list(Path(library).resolve().parents)[:_LIBRARY_DEPTH]
     told = (_value(ancestor / name, _KEYS) for ancestor in ancestors for name in _FILES)
     named = (version_in(ancestor.name) for ancestor in ancestors)
@@ -36,7 +36,7 @@ def cann_version(library: str) -> str | None:
 
 
 def driver_version() -> str | None:
-    """Return the release of the driver; None if nothing tells."""
+    """Return the release of the driver; None if it is unknown."""
     told = (_value(root / name, ("Version",)) for root in _driver_roots() for name in _DRIVER_FILES)
     return next(filter(None, told), None)
 

@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Gap:
-    """A place that has no library; those who ask for CANN are told of it."""
+    """A place without a library; errors about a missing CANN list it."""
 
     path: str
     source: str
@@ -74,7 +74,7 @@ def with_sibling(path: str) -> tuple[str, ...]:
 
 
 def version_in(name: str) -> str | None:
-    """Return the version that the name of a directory tells, such as ``cann-8.5.0`` or ``8.1.RC1``."""
+    """Return the version in the name of a directory, such as ``cann-8.5.0`` or ``8.1.RC1``."""
     match = _VERSION.fullmatch(name)
     return match[1] if match else None
 

@@ -19,7 +19,7 @@ SIMULATOR = "the simulator"
 ABSENT = "not there"
 USABLE = "usable"
 
-_STUB_MODE = 100039  # what every function of a link-time stub answers
+_STUB_MODE = 100039  # the answer of every function of a link-time stub
 _PARTS = {"libascend_hal.so": "it comes with the NPU driver: install it, or put its lib64 on LD_LIBRARY_PATH"}
 _NEEDED = ("aclInit", "aclrtSetDevice", "aclrtGetDeviceCount")
 
@@ -67,7 +67,7 @@ def _function(libraries: list[ctypes.CDLL], name: str) -> Any:
         try:
             return getattr(library, name)
         except (AttributeError, UnicodeDecodeError):
-            continue  # it lacks the function; ctypes cannot say so if the library's path is no text
+            continue  # it lacks the function; ctypes cannot say so if the library's path is not text
     return None
 
 

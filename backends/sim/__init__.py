@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator: a ``libascendcl.so`` of its own, installed inside the package."""
+"""The simulator: a separate ``libascendcl.so``, installed inside the package."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def library_directory() -> Path:
 
 
 def companion_directory() -> Path:
-    """Return the directory with the libraries of CANN that stand over the runtime.
+    """Return the directory with the libraries of CANN that use the runtime.
 
-    They are apart from `library_directory`, so that only who asks for them finds them: programs that are linked with
+    They are apart from `library_directory`, so that only programs that need them find them: those that are linked with
     them, as PyTorch's adapter is, and that ``ascend-rt run`` starts.
 
     Returns
@@ -66,7 +66,7 @@ def companion_directory() -> Path:
 
 
 def companion_home() -> Path:
-    """Return the directory that stands for an installation of CANN, for programs that want one.
+    """Return a directory that looks like an installation of CANN, for programs that need one.
 
     Returns
     -------

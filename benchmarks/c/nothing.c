@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime that does nothing, so that what is left of a call's time is the binding's. Its objects are addresses that
- * nobody reads, its memory is one block, and a function in a stream is called at once. */
+ * are never read, its memory is one block, and a function in a stream is called at once. */
 #include <stddef.h>
 
 #include "abi/acl.h"

@@ -26,7 +26,7 @@ static result zero(int *out) {
 }
 
 static result attribute(int *out) {
-    *out = 9; /* of whatever: compute capability 9.9, and yes */
+    *out = 9; /* any attribute: compute capability 9.9, and yes */
     return 0;
 }
 
@@ -37,7 +37,7 @@ static result handle(void **out) {
 
 result cuGetProcAddress_v2(const char *name, function *found, int version_wanted, uint64_t flags, int *status);
 
-/* Those that give something back; every other name is a function that does nothing. */
+/* Functions with outputs; every other name is a function that does nothing. */
 static const struct {
     const char *name;
     function address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For Python, whose calls callgrind does not tell apart: it writes down its counts whenever this is called. */
+/* For Python, whose calls callgrind cannot distinguish: it writes down its counts whenever this is called. */
 #include <valgrind/callgrind.h>
 
 void sampled(void);

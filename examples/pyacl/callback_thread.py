@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let streams call functions of the host; a thread of its own executes them, in the order of each stream.
+"""Let streams call functions of the host; a separate thread executes them, in the order of each stream.
 
 With the argument ``threading``, the thread is one of Python's; without, one that acl starts.
 """
@@ -24,7 +24,7 @@ class ReportThread:
         if use_threading:
             self.thread = threading.Thread(target=self.run, args=([context],))
             self.thread.start()
-            self.id = self.thread.ident  # what acl calls a thread id is that of POSIX threads, as Python's is
+            self.id = self.thread.ident  # acl's thread id is that of POSIX threads, as Python's is
         else:
             self.id = checked(acl.util.start_thread(self.run, [context]), "acl.util.start_thread")
         self.is_ready.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the samples share: acl has no constants and raises nothing."""
+"""Shared parts of the samples: acl has no constants and raises no exceptions."""
 
 import acl
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order the work of two streams with an event, and let a function be told of tasks that fail.
+"""Order the work of two streams with an event, and report tasks that fail to a function.
 
 One stream brings data to the device, the other takes it back as soon as it is there; the host waits once, at the end.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two threads use one device, each with a stream of its own; a new thread has no context until it is given one."""
+"""Two threads use one device, each with a separate stream; a new thread has no context until it is given one."""
 
 import threading
 

@@ -13,7 +13,7 @@ import ascend_rt as rt
 
 pytestmark = [pytest.mark.simulator("internals"), pytest.mark.full]
 
-# They change the process, stand for C, or are made by other objects.
+# They change the process, wrap C functions, or are made by other objects.
 _APART = {"ffi", "lib", "install_acl", "use", "PoolBuffer"}
 
 

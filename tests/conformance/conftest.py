@@ -24,7 +24,7 @@ PLAYER = "from ascend_rt_measure.verify import player\nplayer.main()"
 
 @pytest.fixture(scope="session")
 def followed(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Callable[[list[list[Any]]], str | None]:
-    """Return a function that tells the first call of a table in which the library under test follows a dead handle."""
+    """Return a function that finds the first call of a table in which the library under test follows a dead handle."""
     if pytestconfig.getoption("--backend") == "sim":
         return lambda rows: None
     functions = {function.name: function for function in request.getfixturevalue("declared").functions}
@@ -49,7 +49,7 @@ def calls(answer: Callable[..., Any], followed: Callable[..., str | None]) -> Ca
 def check(lib: Any, ffi: Any, followed: Callable[..., str | None]) -> Callable[..., None]:
     """Return a function that makes the calls of a table, ``(function, arguments, code)``, and compares the codes.
 
-    Words among the arguments are looked up, "NULL" is NULL. Garbage is no argument for a library that follows it.
+    Words among the arguments are looked up, "NULL" is NULL. Garbage must not be passed to a library that follows it.
     """
 
     def make(rows: list[tuple[str, tuple[Any, ...], int]], **values: Any) -> None:

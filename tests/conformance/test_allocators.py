@@ -26,7 +26,7 @@ from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.testing import Latch
 
 SETTERS = ("Obj", "AllocFunc", "FreeFunc", "GetAddrFromBlockFunc", "AllocAdviseFunc")
-WRITTEN = 0xA5  # what an operator leaves in its workspace
+WRITTEN = 0xA5  # the mark that an operator leaves in its workspace
 
 pytestmark = pytest.mark.simulator(
     "unspecified", "the vendor's library follows garbage, and runs no operators on demand"
@@ -165,7 +165,7 @@ def test_an_incomplete_descriptor_is_not_registered(make: Any, lib: Any, ffi: An
 
 
 class Registered:
-    """What aclrtAllocatorGetByStream answers."""
+    """Answers of aclrtAllocatorGetByStream."""
 
     def __init__(self, lib: Any, ffi: Any, stream: Any) -> None:
         types = ffi.typeof(lib.aclrtAllocatorGetByStream).args[1:]
@@ -525,7 +525,7 @@ def test_the_previous_stream_is_synchronized_before_the_next(
     assert caught.value.code == NOT_COMPLETE
     assert f"serves stream {stream.id}" in str(caught.value)
     assert f"before stream {other.id} runs" in str(caught.value)
-    assert allocator.said == said  # nobody was called
+    assert allocator.said == said  # no callback was called
     let_go(stream, other)
     assert code_of(sim.run_operator, other, 64) == code
     stream.synchronize()

@@ -17,7 +17,7 @@ TABLE = Path(__file__).resolve().parents[1] / "data" / "concurrency.json"
 
 ABORTED = 107023
 
-# That driver neither aborts streams nor drops the work of those that are destroyed by force: the abort answered 207000,
+# Its driver neither aborts streams nor drops the work of streams destroyed by force: the abort answered 207000,
 # and the destruction waited for the work. Devices do both. While the device is synchronized, the destruction waits for
 # the list of streams before it drops anything.
 AS_DEVICES = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture does with callbacks of subscribed threads, memory of pools, prefetches and counting notifies."""
+"""Captures of callbacks of subscribed threads, memory of pools, prefetches and counting notifies."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_block_that_a_graph_frees_is_nobody_elses_while_the_graph_lives(
         assert pool.lib.aclrtMemPoolFreeAsync(out[0], origin) == OK
         blocks.append(int(pool.ffi.cast("uintptr_t", out[0])))
     assert graph.end(origin) == OK
-    assert blocks[0] == blocks[1]  # of one stream, whose order is known
+    assert blocks[0] == blocks[1]  # one stream's, whose order is known
     assert pool.get(USED) == 0
     assert graph.launch(stream) == OK
     stream.synchronize()

@@ -130,7 +130,7 @@ def test_codes(product: str, calls: Callable[..., list[Any]]) -> None:
     ]
 
 
-# A program on 310B: streams a and b of a model, and what it tells of waits for barriers.
+# A program on 310B: streams a and b of a model, and its answers to waits for barriers.
 _BARRIER = """
 def new(function, type, *arguments):
     out = ffi.new(type)

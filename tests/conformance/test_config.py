@@ -60,7 +60,7 @@ def test_options_of_a_context(option: int, device: Any, lib: Any, ffi: Any) -> N
     for context in contexts:
         assert lib.aclrtCreateContext(context, 0) == 0
     assert lib.aclrtSetSysParamOpt(option, 1) == 0
-    # What the process has is no fallback, and what another context has is its own; but a context sets the process too.
+    # The process's values are not a fallback, and another context's do not apply; but a context also sets the process.
     assert lib.aclrtSetCurrentContext(contexts[0][0]) == 0
     assert get(lib, ffi, "aclrtCtxGetSysParamOpt", option) == (NOT_SET, -7)
     for value in range(LARGEST[option] + 1):

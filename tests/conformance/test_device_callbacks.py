@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks that tell of states of devices and streams, and the abort of a device with its stages."""
+"""Callbacks about states of devices and streams, and the abort of a device with its stages."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def test_an_abort_gives_up(register: Callable[..., Any], own_device: Device, lib
         assert dropped == []
         assert lib.aclrtDeviceTaskAbort(DEVICE, 1000) == OK
         assert stages == [0, 0, 1]
-        stream.abort()  # tells the facade too that the second function will never run
+        stream.abort()  # also informs the facade that the second function will never run
 
 
 def test_an_abort_clears_the_failure_of_a_stopped_context(child: Callable[..., Any]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be asked of a device and set for it: every function, with its right and its wrong arguments.
+"""Queries and settings of a device: every function, with right and wrong arguments.
 
 The codes are those of the specification for devices; in a row, ``None`` is NULL and ``"out"`` an output.
 """

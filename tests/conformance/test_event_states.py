@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What aborts, other threads and the end of its stream make of an event, and how long it keeps its hardware id."""
+"""Effects of aborts, other threads and the end of a stream on an event, and how long it keeps its hardware id."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_the_bit_of_a_sync_event_stays_set(lib, ffi, stream, other, events) -> N
     event = events.make(SYNC, is_new=False)
     assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK
     with Latch(stream):
-        assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK  # pending, but nobody has reset the bit
+        assert lib.aclrtRecordEvent(event, raw(ffi, stream)) == OK  # pending, but the bit was not reset
         assert lib.aclrtStreamWaitEvent(raw(ffi, other), event) == OK
         other.synchronize(timeout=5)
         assert events.status(event) == 0

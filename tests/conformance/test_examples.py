@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of CANN's runtime repository: their sequences of calls succeed here, and compute what they are to.
 
-The programs are in ``support/examples.py``; docs/examples.md tells which is which example.
+The programs are in ``support/examples.py``; docs/examples.md says which example each one is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(answer: Callable[..., Any], kernels: Path) -> Run:
-    """Return a function that runs an example in a process of its own, and returns what it computed."""
+    """Return a function that runs an example in a separate process, and returns its results."""
 
     def run(name: str, **environment: str) -> Any:
         return answer(EXAMPLES, (name, kernels), environment)

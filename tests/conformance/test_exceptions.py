@@ -28,7 +28,7 @@ def no_fault_is_left() -> Iterator[None]:
 
 
 class Recorder:
-    """A callback that notes what it is told."""
+    """A callback that records its arguments."""
 
     def __init__(self, lib: Any, ffi: Any) -> None:
         self.seen: list[dict[str, int]] = []
@@ -73,7 +73,7 @@ def test_a_callback_is_told_what_failed_before_the_synchronization_returns(lib, 
             "ErrorCode": AICORE_EXCEPTION,
         }
     ]
-    stream.synchronize()  # a failure is told once
+    stream.synchronize()  # a failure is reported once
     assert len(recorder.seen) == 1
 
 

@@ -356,7 +356,7 @@ def test_each_thread_exchanges_a_mode_of_its_own(lib: Any, ffi: Any, device: Any
     assert answers == [
         (OK, GLOBAL),
         (OK, RELAXED),
-        (OK, GLOBAL),  # of the other thread
+        (OK, GLOBAL),  # the other thread's
         (OK, RELAXED),
         (RT_PARAM, 3),
         (RT_PARAM, 2**32 - 1),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every function that takes a handle, called with NULL, garbage, destroyed handles and handles of another type.
 
-A row names the function and its arguments; ``E``, ``S`` and ``C`` stand for the bad event, stream or context, lower
-case for a good one, ``o`` for an output. The codes are those of the specification: 107017 wherever a handle is
-validated, and what the function says about NULL.
+A row names the function and its arguments; ``E``, ``S`` and ``C`` are a bad event, stream or context, lower case is a
+good one, ``o`` for an output. The codes are those of the specification: 107017 wherever a handle is validated, and what
+the function says about NULL.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def test_functions_that_are_not_simulated_say_so(device: Any, lib: Any, ffi: Any
     missing = [name for name in names if not lib.aclsimIsSimulated(name.encode())]
     assert "acltdtCreateChannel" in missing
     assert "aclrtRecordEvent" not in missing
-    assert lib.aclrtCreateStreamConfigHandle() == ffi.NULL  # of the product, which does not have it
+    assert lib.aclrtCreateStreamConfigHandle() == ffi.NULL  # the product does not have it
     assert b"910B does not have this function" in ffi.string(lib.aclGetRecentErrMsg())
     for name in missing:
         call = getattr(lib, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on devices have shown (docs/semantics/hardware_seen.md), tried on the simulator.
+"""Facts that runs on devices have shown (docs/semantics/hardware_seen.md), checked on the simulator.
 
 The facts and the form of their rows are those of ``measure/ascend_rt_measure/verify/cases.py``.
 """

@@ -87,7 +87,7 @@ CONFIGURATIONS = [
     ([(3, 1)], OK, UNSUPPORTED),
     ([(3, 1), (3, 0)], OK, OK),  # the last one counts
     ([(1, 65535), (3, 0)], OK, OK),
-    ([(0, 0)], RT_PARAM, RT_PARAM),  # what aclrtMallocWithCfg takes
+    ([(0, 0)], RT_PARAM, RT_PARAM),  # the configuration of aclrtMallocWithCfg
     ([(2, 0)], RT_PARAM, RT_PARAM),
     ([(9, 0)], RT_PARAM, RT_PARAM),
     ([(3, 1), (9, 0)], RT_PARAM, RT_PARAM),
@@ -298,7 +298,7 @@ def test_arguments_of_registering(array: Any, pinned: Any, block: Any, check: An
         ("aclrtHostRegisterV2", ("unaligned", PAGE, MAPPED | PINNED), DRIVER),
         ("aclrtHostRegisterV2", ("array", 64, MAPPED), DRIVER),
         ("aclrtHostRegisterV2", ("array", 64, READ_ONLY), DRIVER),
-        ("aclrtHostRegisterV2", ("unaligned", 80, PINNED), OK),  # to pin is no mapping
+        ("aclrtHostRegisterV2", ("unaligned", 80, PINNED), OK),  # pinning is not a mapping
         ("aclrtHostRegisterV2", ("array", 65, PINNED), REGISTERED),
         ("aclrtHostRegisterV2", ("array", 64, PINNED), OK),
         ("aclrtHostRegisterV2", ("array", PAGE, MAPPED), REGISTERED),

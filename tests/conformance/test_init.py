@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aclInit with its configuration, aclFinalize, their references and their callbacks, each in a process of its own."""
+"""aclInit with its configuration, aclFinalize, their references and their callbacks, each in a separate process."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ HUGE = 2 << 20
 ANYBODY = 1  # the flag of an export that checks no process
 DEFAULT, FABRIC = 1, 2
 WITH_IPC = set(PRODUCTS) - {"310B"}
-KEY = "/ascend_rt-1.1"  # well-formed, of nobody
+KEY = "/ascend_rt-1.1"  # well-formed, but never exported
 
 pytestmark = pytest.mark.usefixtures("no_shared_memory_is_left")
 
-# What the second process is told.
+# The messages to the second process.
 IMPORT = "lib.aclrtIpcMemImportByKey(objects.setdefault('at', ffi.new('void **')), {key!r}, {flags})"
 CLOSE = "lib.aclrtIpcMemClose({key!r})"
 WRITE = "lib.aclrtMemcpy(objects['at'][0] + {at}, {size}, {data!r}, {size}, 4)"
@@ -203,7 +203,7 @@ def test_an_import_after_the_export_has_ended(ends, process, lib, ffi, device) -
     }
     assert process(end[ends]) == "0"
     assert lib.aclrtIpcMemImportByKey(ffi.new("void **"), key, 0) == RT_PARAM
-    written(lib, at[0], b"still mapped")  # what was imported before stays until it is closed
+    written(lib, at[0], b"still mapped")  # earlier imports stay until they are closed
     assert lib.aclrtIpcMemClose(key) == OK
 
 
@@ -440,7 +440,7 @@ def test_a_handle_ends_with_its_memory(process, lib, ffi, device) -> None:
     assert process(IMPORT_V1.format(number=number[0])) == "0"
     memory.free()
     assert process(IMPORT_V1.format(number=number[0]).replace("'memory'", "'late'")) == "107000"
-    assert process(RESERVE) == process(MAP) == "0"  # what was imported before stays
+    assert process(RESERVE) == process(MAP) == "0"  # earlier imports stay
     assert process(UNMAP) == process(FREE) == "0"
 
 

@@ -79,7 +79,7 @@ def test_it_lies_in_a_window_of_its_own(block: Any, lib: Any, ffi: Any) -> None:
         addresses.append(out[0])
     for address in addresses:
         assert 0x90000000000 <= int(ffi.cast("uintptr_t", address)) < 0x90000000000 + 3 * TIB
-    assert lib.aclrtMemAllocManaged(out, 3 * TIB, 1) == OUT_OF_MEMORY  # what is left of it is smaller
+    assert lib.aclrtMemAllocManaged(out, 3 * TIB, 1) == OUT_OF_MEMORY  # the rest of it is smaller
     for address in addresses[1:]:
         assert lib.aclrtFree(address) == OK
         assert lib.aclrtMemset(address, 1, 0, 1) == RT_PARAM
@@ -94,7 +94,7 @@ def test_what_does_not_fit(size: int, lib: Any, ffi: Any, device: Any) -> None:
 
 # --- advice ----------------------------------------------------------------------------------------------------------
 
-# Advice on pages, as (advice, location, first page, pages); what the attributes 1, 2, 4 and 5 of all four pages say.
+# Advice on pages, as (advice, location, first page, pages); the attributes 1, 2, 4 and 5 of all four pages.
 ADVICE = [
     ([], [0, -2, 0, -2]),
     ([(READ_MOSTLY, (NOWHERE, 99), 0, 4)], [1, -2, 0, -2]),
@@ -122,7 +122,7 @@ def test_who_accesses_pages(block: Any, lib: Any, ffi: Any) -> None:
 
     advise(ACCESSED, 0, 4, ON_DEVICE, 0)
     advise(ACCESSED, 1, 2, ON_HOST)
-    assert attribute(lib, ffi, 3, block, 4 * HUGE, 3) == [0, -2, -2]  # what all pages have, and -2
+    assert attribute(lib, ffi, 3, block, 4 * HUGE, 3) == [0, -2, -2]  # the value that all pages have, and -2
     assert sorted(attribute(lib, ffi, 3, block + HUGE, 2 * HUGE, 3)) == [-2, -1, 0]
     assert len(attribute(lib, ffi, 3, block + HUGE, 2 * HUGE, 1)) == 1
     advise(NOT_ACCESSED, 1, 1, ON_DEVICE, 0)

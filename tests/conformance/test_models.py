@@ -80,7 +80,7 @@ CODES: list[tuple[Any, ...]] = [
     (["aclmdlRIBindStream", "@model", "@a", HEAD], STREAM_MODEL),
     (["aclmdlRIBindStream", "@second", "@a", HEAD], STREAM_MODEL),
     (["aclmdlRIBindStream", "@model", "@b", ACTIVATED], OK),
-    # what a bound stream refuses
+    # refused by a bound stream
     (["aclrtDestroyStream", "@a"], STREAM_MODEL),
     (["aclrtDestroyStreamForce", "@a"], STREAM_MODEL),
     (["aclrtStreamAbort", "@a"], {"910B", "910C", "950"}, INTERNAL, UNSUPPORTED),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the real runtime answered (``recordings.json`` of ``ascend-rt verify``), beside the library under test."""
+"""Answers of the real runtime (``recordings.json`` of ``ascend-rt verify``), beside the library under test."""
 
 from __future__ import annotations
 

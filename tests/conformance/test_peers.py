@@ -142,7 +142,7 @@ def test_capabilities_without_arrays(lib: Any, ffi: Any) -> None:
 
 # --- events across devices -------------------------------------------------------------------------------------------
 
-# An event that no one has recorded yet, on device 0; a stream of device 1 waits for it.
+# An event that is not recorded yet, on device 0; a stream of device 1 waits for it.
 FOREIGN_WAIT = [
     ["aclrtSetDevice", 0],
     ["aclrtCreateEventWithFlag", "out:event", 1],

@@ -133,7 +133,7 @@ def test_the_last_stream_of_a_device(calls: Callable[..., list[Any]]) -> None:
     assert [code for code, _ in answers] == [OK] * 511 + [207005]
 
 
-# What a stream's overflow switch answers after it was set to 0, and to 1.
+# Answers of a stream's overflow switch after it was set to 0, and to 1.
 @pytest.mark.parametrize(
     ("product", "expected"),
     [("910B", [0, 1]), ("910C", [0, 1]), ("950", [0, 1]), ("310B", [0, 0]), ("310P", [1, 1]), ("910", [1, 1])],

@@ -205,7 +205,7 @@ def test_a_fault_on_demand_keeps_its_code(calls: Callable[..., list[Any]], profi
 
 # --- costs -----------------------------------------------------------------------------------------------------------
 
-# What the programs below work with.
+# Objects of the programs below.
 START = textwrap.dedent("""
     import time
     lib.aclrtSetDevice(0)
@@ -235,7 +235,7 @@ TICK = 3e-5  # milliseconds: a stamp is rounded to that
 
 @pytest.fixture
 def run(child: Any, profile: Profile) -> Callable[..., Any]:
-    """Return a function that runs a program with these costs and returns what it has told."""
+    """Return a function that runs a program with these costs and returns its output."""
 
     def run(script: str, **costs: object) -> Any:
         return child(START + textwrap.dedent(script), **profile(costs=costs))

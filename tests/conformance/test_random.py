@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers: statistics, repeatability, parameters in memory, order in the stream, and refused arguments.
 
-Only the generator is public, so the values of a distribution are no contract; see docs/semantics/random.md.
+Only the generator is public, so the values of a distribution are not a contract; see docs/semantics/random.md.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def test_uniform_integers(dtype: str, low: int, high: int, draw: Draw) -> None:
         found, counts = np.unique(drawn, return_counts=True)
         assert list(found) == list(range(low, high))
         expected = COUNT / (high - low)
-        assert ((counts - expected) ** 2 / expected).sum() < 35  # of 10 degrees of freedom
+        assert ((counts - expected) ** 2 / expected).sum() < 35  # the limit for 10 degrees of freedom
     else:
         assert distance(shares, lambda x: min(x, 1)) < 2
 
@@ -194,7 +194,7 @@ def test_the_bit_mask_of_a_dropout(ratio: float, dtype: str, draw: Draw) -> None
 
 
 def unpacked(draw: Draw, count: int = COUNT) -> Numbers:
-    """Return the bits of a mask, the first element first; what is behind them must be untouched."""
+    """Return the bits of a mask, the first element first; the bytes after them must be untouched."""
     draw.stream.synchronize()
     data = bytearray((count + 7) // 8 + 1)
     copy(data, draw.result[: len(data)])

@@ -28,7 +28,7 @@ DEVICES = 64
 
 @pytest.fixture
 def cards() -> Iterator[Callable[[], int]]:
-    """Return a function for numbers of cards that nobody else uses: not the usual ones, nor those of other tests."""
+    """Return a function for unused numbers of cards: not the usual ones, nor those of other tests."""
     with ExitStack() as taken:
 
         def next_card() -> int:
@@ -283,7 +283,7 @@ def test_a_file_that_outlives_its_owner_serves_others(start, for_all_users) -> N
     assert second(ALLOCATE.format(50 * GIB)) == "0"
     first.end()
     second.kill()  # may not remove it, and has left what it held
-    third = start(TWO, **on_card)  # uses the file, if nobody who may has removed it
+    third = start(TWO, **on_card)  # uses the file, unless a permitted user has removed it
     assert third(TRY_TO_ALLOCATE.format(60 * GIB)) == "0"
     third.end()
     start(**on_card).end()
@@ -292,7 +292,7 @@ def test_a_file_that_outlives_its_owner_serves_others(start, for_all_users) -> N
 
 # --- many at once ----------------------------------------------------------------------------------------------------
 
-# Children allocate, free, create and destroy at random, and write a byte after each step. One in four is told to end
+# Children allocate, free, create and destroy at random, and write a byte after each step. One in four ends by itself
 # after some steps, the others are killed then; which step that is does not depend on the speed of the machine.
 CROWD = """
 import random, signal

@@ -13,7 +13,7 @@ from ascend_rt import sim
 from ascend_rt.testing import Latch
 
 INVALID_SYMBOL = 107043
-SYMBOL, OTHER = 0x1000, 0x2000  # nobody looks at what is there
+SYMBOL, OTHER = 0x1000, 0x2000  # its content is never read
 CONTENT = bytes(range(100))
 TO_DEVICE, TO_HOST, DEFAULT = 1, 2, 4
 

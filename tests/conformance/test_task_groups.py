@@ -142,6 +142,6 @@ def test_the_memory_check_knows_what_an_updated_execution_uses(child: Any, tmp_p
         reports.append(sim.check_reports())
     told(reports)
     sys.stdout.flush()
-    os._exit(0)  # the execution waits for ever
+    os._exit(0)  # the execution waits forever
     """
     assert child(script, tmp_path / "kernels.o", ASCEND_RT_SIM_CHECK="memory") == [0, 1]

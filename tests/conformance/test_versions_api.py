@@ -57,7 +57,7 @@ def test_the_version_of_the_interface(null: int, lib: Any, ffi: Any) -> None:
     assert lib.aclrtGetVersion(*with_null) == INVALID_PARAM
 
 
-# The text of version.info, the version that it tells, its number or the code.
+# The text of version.info, the version in it, its number or the code.
 VERSIONS = [
     ("Version=9.1.0\n", "9.1.0", 90100000),
     ("# a comment\nVersion=9.1.0 \r\nVersion=1.2.3\n", "9.1.0", 90100000),
@@ -126,7 +126,7 @@ ASK = """
 @pytest.mark.simulator("internals", "the vendor's library has an installation")
 @pytest.mark.parametrize("release", ["8.1.RC1", "8.5.0", "9.0.0-beta.2", "8.0.RC3.alpha003"])
 def test_a_release_to_simulate(release: str, home: Any, child: Any) -> None:
-    home("runtime", "Version=7.0.0\n")  # what the user names comes first
+    home("runtime", "Version=7.0.0\n")  # the user's choice comes first
     assert child(ASK, ASCEND_RT_SIM_CANN_VERSION=release) == [[0, 0], release, 3]
 
 
@@ -189,7 +189,7 @@ def test_wrong_arguments(lib: Any, ffi: Any) -> None:
     assert lib.aclsysGetVersionNum(b"runtime", ffi.NULL) == INVALID_PARAM
 
 
-# Of a copy of the library, which the package would not take for the vendor's.
+# A copy of the library, which the package would not take for the vendor's.
 ATTRIBUTES = """
     import ctypes
     copy = ctypes.CDLL(sys.argv[1])

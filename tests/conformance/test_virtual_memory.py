@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual memory: addresses that are reserved, memory that is mapped there, and who may reach it."""
+"""Virtual memory: addresses that are reserved, memory that is mapped there, and access to it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_copies_through_mapped_memory(size: int, virtual: Virtual, lib: Any, ffi
     assert free - device.memory_info.free == size
     assert virtual.write(address + size - 5, b"hello") == OK
     assert virtual.read(address + size - 5, 5) == b"hello"
-    assert virtual.read(address, 8) == bytes(8)  # nobody else's bytes
+    assert virtual.read(address, 8) == bytes(8)  # no other allocation's bytes
     attributes, base, found = ffi.new("aclrtPtrAttributes *"), ffi.new("void **"), ffi.new("size_t *")
     assert lib.aclrtPointerGetAttributes(address + 77, attributes) == OK
     assert (attributes.location.type, attributes.location.id, attributes.pageSize) == (DEVICE, 0, HUGE)
@@ -305,7 +305,7 @@ def test_a_mapping_gives_a_handle_after_the_last_was_freed(virtual: Virtual, lib
     virtual.give_back(address, again[0])
 
 
-# Attribute asked for, on a device and on the host; what is told of it there. None: it cannot be had.
+# The attribute to ask for, on a device and on the host, and its values there. None: it cannot be had.
 PROPERTIES = {
     0: (None, None),
     1: (None, None),

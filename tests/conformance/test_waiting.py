@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.simulator("internals", "a device looks at memory by itself")
 
 
-# What another process or the host may change: nobody tells the streams.
+# Values that another process or the host may change without a notice to the streams.
 CROWDS = """
 assert lib.aclrtSetDevice(0) == 0
 memory, event, notify = ffi.new("void **"), ffi.new("aclrtEvent *"), ffi.new("aclrtNotify *")
@@ -80,7 +80,7 @@ def test_a_host_without_threads_keeps_no_limits(child: Any, wait: str, code: int
 @pytest.mark.full
 @pytest.mark.parametrize("product", ["910B", "910C"])
 def test_synchronizing_a_device_ends_with_the_time_limit_of_operators(child: Any, product: str) -> None:
-    # The shortest limit is 4.3 s. tests/native/operator_limit_test.cpp has a clock of its own, and the rules.
+    # The shortest limit is 4.3 s. tests/native/operator_limit_test.cpp has a simulated clock, and the rules.
     script = """
     import time
     assert lib.aclrtSetDevice(0) == 0

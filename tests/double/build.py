@@ -32,7 +32,7 @@ _RUNTIME = ("libacl_rt.so", "libascendcl.so")
 _ONE_NAME_BEFORE = "8.5.0-beta.1"
 _RULES = "libunforgiving.so"
 
-# Of the simulator's control what causes failures and stands in for kernels, so that their tests run too. With
+# Functions of the simulator's control that cause failures and replace kernels, so that their tests run too. With
 # aclsimHold the double would be taken for the simulator; the others are agreements of the simulator with the facade.
 _CONTROL = re.compile(
     "aclsim(FailCall|FailTask|DelayTasks|LoseDevice|PoisonDevice|TakeDownDevice|LimitResource|ClearFaults|GetInfo|Sleep"

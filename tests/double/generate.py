@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codegen.declarations import Function
 
-# Functions that another one of the double stands in for.
+# Functions that another one of the double replaces.
 _INSTEAD = {
     "aclrtSetExceptionInfoCallback": "set_exception_callback",
     "aclrtExceptionInfoCallbackRegister": "register_exception_callback",

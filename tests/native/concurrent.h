@@ -40,7 +40,7 @@ inline aclrtEvent new_event(std::uint32_t flags = ACL_EVENT_SYNC) {
     return event;
 }
 
-// Creates a pool on device 0. A maximum size of 0 stands for all memory of the device.
+// Creates a pool on device 0. A maximum size of 0 means all memory of the device.
 inline aclrtMemPool new_pool(std::size_t max_size = 0) {
     aclrtMemPoolProps props{};
     props.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;

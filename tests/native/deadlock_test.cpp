@@ -363,24 +363,24 @@ constexpr const char *kCycle = "  which waits for itself: a deadlock\n";
 constexpr const char *kEnd = "  and nothing is left that could end that: a deadlock\n";
 
 const Case kDeadlocks[] = {
-    {"events", events, "aclrtSynchronizeStream waits for ever for task 2 of stream", "waits for event 0x", kCycle},
-    {"notify and event", notify_and_event, "aclrtSynchronizeDevice waits for ever for task 2", "waits for notify",
+    {"events", events, "aclrtSynchronizeStream waits forever for task 2 of stream", "waits for event 0x", kCycle},
+    {"notify and event", notify_and_event, "aclrtSynchronizeDevice waits forever for task 2", "waits for notify",
      kCycle},
-    {"value", value_that_nobody_writes, "aclrtSynchronizeStream waits for ever for task 1", "waits for a value at 0x",
+    {"value", value_that_nobody_writes, "aclrtSynchronizeStream waits forever for task 1", "waits for a value at 0x",
      kEnd},
-    {"own device", host_function_that_waits_for_its_device, " waits for ever for task 1",
+    {"own device", host_function_that_waits_for_its_device, " waits forever for task 1",
      "runs a host function, where aclrtSynchronizeDevice waits for task 1", kCycle},
-    {"other host function", host_function_that_waits_for_another, " waits for ever for task 1",
+    {"other host function", host_function_that_waits_for_another, " waits forever for task 1",
      "waits for a thread to run a host function", kCycle},
-    {"full queue", full_queue, "aclrtProfTrace waits for ever for task 1", "waits for event 0x", kEnd},
-    {"ended thread", thread_that_ended, "aclrtSynchronizeStream waits for ever for task 1", "which is not recorded",
+    {"full queue", full_queue, "aclrtProfTrace waits forever for task 1", "waits for event 0x", kEnd},
+    {"ended thread", thread_that_ended, "aclrtSynchronizeStream waits forever for task 1", "which is not recorded",
      kEnd},
-    {"stream behind a synchronization", stream_behind_a_synchronization, " waits for ever for ",
+    {"stream behind a synchronization", stream_behind_a_synchronization, " waits forever for ",
      "for aclrtSynchronizeDevice of another thread, which waits for task 1 of stream", kEnd},
-    {"thread that is not named", thread_that_is_not_named, "aclrtSynchronizeStream waits for ever for task 1",
+    {"thread that is not named", thread_that_is_not_named, "aclrtSynchronizeStream waits forever for task 1",
      "which is not recorded", kEnd},
     {"thread that waits for another", thread_that_waits_for_the_waiting_one,
-     "aclrtSynchronizeStream waits for ever for task 1", "which is not recorded", kEnd},
+     "aclrtSynchronizeStream waits forever for task 1", "which is not recorded", kEnd},
 };
 
 const Case kOthers[] = {

@@ -198,7 +198,7 @@ void each_task_tells_what_it_accesses() {
         }
         CHECK(facts.tasks == 1);
         if (facts.accesses != row.expected) {
-            std::fprintf(stderr, "%s: %zu accesses were told, not the %zu expected ones\n", row.name,
+            std::fprintf(stderr, "%s: %zu accesses were reported, not the %zu expected ones\n", row.name,
                          facts.accesses.size(), row.expected.size());
             for (const Told &told : facts.accesses) {
                 std::fprintf(stderr, "  %p %llu %d\n", told.address, static_cast<unsigned long long>(told.size),
@@ -319,7 +319,7 @@ void each_allocation_and_free_is_told_once() {
             CHECK_OK(aclrtSynchronizeStream(stream));
         }
         if (facts.allocations != way.allocations || !facts.live.empty() || !facts.leaving.empty()) {
-            std::fprintf(stderr, "%s: %d allocations were told, %zu of them live on, %zu are leaving\n", way.name,
+            std::fprintf(stderr, "%s: %d allocations were reported, %zu of them live on, %zu are leaving\n", way.name,
                          facts.allocations, facts.live.size(), facts.leaving.size());
             std::abort();
         }

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from codegen import declarations
 from codegen.declarations import Function, Parameter
 
-# What would keep the program itself from going on: these hold other threads, or change what calls answer.
+# Calls that would stop the program itself: they hold other threads, or change the answers of other calls.
 LEFT_OUT = re.compile(r"aclrtSnapShotProcess\w+|aclsim\w+")
 _MEASURE = re.compile(r"(?i)num|count|size|len|max|width|height|pitch|bytes|offset|cap")
 _LOOKED_UP = re.compile(r"aclrt(Free\w*|PointerGetAttributes)|acl(DestroyDataBuffer|\w*DataBuffer\w*)")

@@ -1,5 +1,5 @@
 // Time limit of operators in the synchronization of a device: the wait ends if no task of the device has ended within
-// the limit, but only while all its streams stand at waits or kernels. The test controls the clock.
+// the limit, but only while all its streams are at waits or kernels. The test controls the clock.
 #include "machine/operator_limit.h"
 
 #include <thread>

@@ -75,7 +75,7 @@ bool mount_in_own_namespace(const char *type, const char *directory, const char 
 
 void make_own_shm() { CHECK(unshare(CLONE_NEWNS) == 0 && mount_in_own_namespace("tmpfs", "/dev/shm", "size=64k")); }
 
-// Runs the body as process 1 of its own namespace, as in a container.
+// Runs the body as process 1 of a new namespace, as in a container.
 void run_in_container(const std::function<void()> &body) {
     CHECK(unshare(CLONE_NEWNS | CLONE_NEWPID) == 0);  // the PID namespace is for children
     run([&] {

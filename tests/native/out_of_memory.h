@@ -1,5 +1,5 @@
 // Host without memory: the n-th allocation of a call fails, for every n and many calls. The call must fail with a code
-// and a text, or succeed without the memory; no exception may leave the library, no stream may wait for ever, and the
+// and a text, or succeed without the memory; no exception may leave the library, no stream may wait forever, and the
 // same call must succeed afterwards. Repeated with allocations of all threads until the work of the call is done.
 #pragma once
 
@@ -107,7 +107,7 @@ inline void check_is_repeated(const Case &it, long n, aclError code) {
     }
 }
 
-// Checks that no stream waits for ever. Ignores the failures of tasks that had no memory.
+// Checks that no stream waits forever. Ignores the failures of tasks that had no memory.
 inline void settle(const Case &it, long n) {
     const aclError code = aclrtSynchronizeDeviceWithTimeout(kLongest_ms);
     if (code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) {

@@ -18,7 +18,7 @@ aclrtPhysicalMemProp device_memory() {
     return properties;
 }
 
-const char kSymbol = 0;  // stands for a variable of a device program
+const char kSymbol = 0;  // is the symbol of a variable of a device program
 aclError allocate_managed() { return aclrtMemAllocManaged(&g_made, kSize, ACL_RT_MEM_ATTACH_GLOBAL); }
 
 const Case kCases[] = {
@@ -308,7 +308,7 @@ class Group final : public aclsim::StreamGroup {
     aclsim::DeviceHealth health_;
 };
 
-// What a task does when it is cancelled: it wakes those that wait for it, and the time of its end changes.
+// Effects of the cancellation of a task: it wakes the tasks that wait for it, and the time of its end changes.
 void nothing_that_cancels_a_task_needs_memory() {
     using namespace aclsim;
     static LastFirst scheduler;

@@ -142,7 +142,7 @@ void observed_calls_do_not_wait_for_another_device() {
     const Observing observing(counter);
     calls_at_rest_do_not_wait_for_another_device();
     CHECK(counter.tasks >= 5 && counter.ends == counter.tasks);
-    CHECK(counter.accesses == 3 && counter.calls >= calls_at_rest().size());  // of the fill and the copy
+    CHECK(counter.accesses == 3 && counter.calls >= calls_at_rest().size());  // size of the fill and the copy
 }
 
 // While a pool exists, the order of streams is recorded for it, with the global lock.

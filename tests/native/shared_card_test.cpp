@@ -1,5 +1,5 @@
 // Card shared by processes. Each SharedCard has a separate row and separate locks, also within one process, so threads
-// with one object each stand for processes here. An object destroyed with its resources stands for a killed process.
+// with one object each model processes here. An object destroyed with its resources models a killed process.
 #include "machine/shared_card.h"
 
 #include <fcntl.h>
@@ -258,7 +258,7 @@ std::string standard_error_of(const std::function<void()> &body) {
     return text;
 }
 
-// The host may refuse the file for ever. The process prints its message only once.
+// The host may always refuse the file. The process prints its message only once.
 void a_card_without_a_table_is_the_processs_own() {
     CHECK(mkdir(path().c_str(), 0700) == 0);
     const auto first = new_card();

@@ -61,7 +61,7 @@ void gives_up_turns_where_threads_are_many() {
     CHECK(Test(1).looks_until(kNotAtAll) < Test(2).looks_until(kNotAtAll) * 3 / 4);
 }
 
-// A long turn stands for another program that keeps the processor.
+// A long turn models another program that keeps the processor.
 void gives_up_none_for_a_while_after_a_long_one() {
     Test test(1);
     const int with_turns = test.looks_until(kNotAtAll);

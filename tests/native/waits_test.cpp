@@ -84,7 +84,7 @@ void failures_are_told() {
         std::int32_t id = 0;
         CHECK_OK(aclrtStreamGetId(stream, &id));
         const std::atomic<int> &told = g_told.at(static_cast<std::size_t>(id));
-        const int before = told;  // of earlier streams with this number
+        const int before = told;  // waits of earlier streams with this number
         for (int round = 0; round < kRounds; ++round) {
             CHECK_OK(aclsimFailTask(stream, 1, kFailure));
             std::uint8_t unused = 0;

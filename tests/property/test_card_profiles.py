@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``ascend-rt verify`` makes of reports, whatever figures are in them, is a profile that the simulator takes."""
+"""``ascend-rt verify`` makes of any report, with any figures, a profile that the simulator accepts."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ cells = st.integers(0, CELLS - 1)
 
 @dataclass(frozen=True)
 class Step:
-    """One call; what the numbers mean depends on its name."""
+    """One call; the meaning of the numbers depends on its name."""
 
     name: str
     stream: int
@@ -175,7 +175,7 @@ def machine() -> Iterator[Machine]:
 
 
 def respects(seen: list[int], calls: list[Clock]) -> bool:
-    """Tell whether the functions were called once each, in an order that the waits allow."""
+    """Return whether the functions were called once each, in an order that the waits allow."""
     if sorted(seen) != list(range(len(calls))):
         return False
     return not any(
@@ -241,7 +241,7 @@ def test_a_call_that_fails_fails_alike_in_a_capture(
 def test_a_task_that_fails_fails_alike_in_each_launch(machine: Machine, drawn: list[Step], nth: int) -> None:
     program, _ = sound([step for step in drawn if step.name != "wait"])
     assume(program)
-    nth = 1 + (nth - 1) % len(program)  # behind them a graph has a task of its own
+    nth = 1 + (nth - 1) % len(program)  # a graph has a task after them
     outcomes: list[Any] = []
     machine.reset()
     with sim.faults():

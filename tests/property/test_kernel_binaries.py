@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are no proper kernel binaries: whatever is wrong with one, it is refused, or loaded and can be used."""
+"""Damaged kernel binaries: each one is refused, or loaded and can be used."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ cells = st.integers(0, CELLS - 1)
 
 @dataclass(frozen=True)
 class Step:
-    """One call; what the numbers mean depends on its name."""
+    """One call; the meaning of the numbers depends on its name."""
 
     name: str
     stream: int = 0
@@ -53,7 +53,7 @@ steps = st.one_of(
 
 
 def hand_over(sender: int, receiver: int, event: int, cell: int) -> list[Step]:
-    """What programs are made of: one stream writes, another waits for it and reads."""
+    """Elements of programs: one stream writes, another waits for it and reads."""
     return [
         Step("fill", sender, cell=cell),
         Step("record", sender, event),
@@ -101,7 +101,7 @@ class Cell:
 
 
 class Model:
-    """What must be true, whatever the schedule.
+    """Properties that hold under any schedule.
 
     ``clocks[s][t]`` is the number of tasks of stream t that are done before the next task of stream s starts.
     """
@@ -236,6 +236,6 @@ def test_the_same_with_streams_that_start_late(program: list[Step], data: Any) -
                 machine.run(step)
         for i in data.draw(st.permutations(range(STREAMS))):
             latches[i].release()
-            with contextlib.suppress(Timeout):  # what it waits for may be behind another latch
+            with contextlib.suppress(Timeout):  # the awaited task may be behind another latch
                 machine.streams[i].synchronize(timeout=0.001)
         machine.check()

@@ -138,8 +138,8 @@ def test_rows_arrive_where_they_belong(lib: Any, ffi: Any, machine: Machine, pro
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-# The order inside a batch is not defined, so nothing reads what a batch writes, and every item writes to a place of its
-# own.
+# The order inside a batch is not defined, so nothing reads what a batch writes, and every item writes to a separate
+# place.
 ENDS = [("device", "pinned"), ("device", "pageable"), ("received", "other"), ("returned", "other")]
 LARGEST = 64
 

@@ -24,7 +24,7 @@ def examples_in(source: Path) -> list[doctest.DocTest]:
 
 
 def sets_environment(example: doctest.DocTest) -> bool:
-    """Whether an example is about another simulated machine, so that it needs a process of its own."""
+    """Return whether an example is about another simulated machine, so that it needs a separate process."""
     return "os.environ[" in (example.docstring or "")
 
 

@@ -29,7 +29,7 @@ def build(release: str = NEWEST, without: str = "") -> Path:
     script = ROOT / "tests" / "double" / "build.py"
     command = [sys.executable, str(script), str(directory), "--simulator", str(sim.library_path())]
     command += ["--without", without] + ([] if release == NEWEST else ["--release", release])
-    with (directory / "lock").open("w") as lock:  # of the processes of one session, one builds
+    with (directory / "lock").open("w") as lock:  # one process of a session builds
         fcntl.flock(lock, fcntl.LOCK_EX)
         built = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return Path(built.stdout.strip())

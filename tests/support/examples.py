@@ -64,7 +64,7 @@ H2H, H2D, D2H, D2D = range(4)
 HUGE_FIRST = 0
 OUT = object()  # the place of the output in a call
 COUNT = 8  # elements of the operators' arrays
-ELEMENTS = 8 * 2048  # of the kernels' arrays
+ELEMENTS = 8 * 2048  # the kernels' arrays
 SUM_BYTES = 2 * ELEMENTS
 
 
@@ -164,7 +164,7 @@ def append(arguments: Any, pointers: list[Any]) -> None:
 
 
 def launch_sum(kernels: Kernels, name: str, on: Any, pointers: list[Any], numbers: tuple[int, ...] = ()) -> None:
-    """Launch with a list of arguments, in which a placeholder stands for each number, and wait."""
+    """Launch with a list of arguments, in which each number is a placeholder, and wait."""
     function = kernels.function(name)
     arguments = made("aclrtArgsHandle", lib.aclrtKernelArgsInit, function, OUT)
     append(arguments, pointers)
@@ -622,7 +622,7 @@ NUMBERS = 128
 
 
 def random_num_task() -> Any:
-    """Five kinds of numbers one after the other; what the tasks do not set holds anything."""
+    """Five kinds of numbers one after the other; elements that the tasks do not set are undefined."""
     results = []
     with device(context=False):
         on = stream()

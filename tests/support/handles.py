@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the C functions take for objects of the package."""
+"""Arguments of the C functions for objects of the package."""
 
 from __future__ import annotations
 

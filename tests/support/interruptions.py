@@ -17,7 +17,7 @@ PACKAGE = str(Path(ascend_rt.__file__).parent)
 
 
 class Interruption(Exception):
-    """What the handler raises."""
+    """The exception that the handler raises."""
 
 
 def interruptions(call: Callable[[], object]) -> Iterator[str]:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 HEADERS = Path(__file__).resolve().parents[2] / "backends" / "abi"
-NPU = 0x1029  # a machine that is no host
+NPU = 0x1029  # a machine that is not a host
 
 # Records of a kernel's metadata.
 VECTOR = struct.pack("<HHI", 1, 4, 3)
 CUBE = struct.pack("<HHI", 1, 4, 2)
 
-CODE = b"\x5a"  # of kernels that are not empty
+CODE = b"\x5a"  # kernels that are not empty
 
 
 def compile_kernels(directory: Path, source: str, *, cplusplus: bool = False) -> Path:

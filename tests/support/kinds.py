@@ -12,7 +12,7 @@ import pytest
 
 @dataclass(frozen=True)
 class Kind:
-    """What a test needs.
+    """A requirement of a test.
 
     Attributes
     ----------

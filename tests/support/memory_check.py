@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that run under ``ASCEND_RT_SIM_CHECK=memory``, and phrases of the reports.
 
-Every program runs in a process of its own. Its output and its reports are compared in a readable form: a source line
+Every program runs in a separate process. Its output and its reports are compared in a readable form: a source line
 appears as the word behind ``#`` in that line, an address as ``P``, and a task as ``task N of stream S``.
 """
 

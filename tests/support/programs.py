@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The beginning of programs that tests run in a process of their own."""
+"""The beginning of programs that tests run in separate processes."""
 
 from __future__ import annotations
 

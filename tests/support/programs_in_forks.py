@@ -72,7 +72,7 @@ class Programs:
         try:
             print(json.dumps(job), file=self._server.stdin, flush=True)
             pid, status = map(int, self._server.stdout.readline().split())
-        except BaseException:  # of a time limit: the program may still run
+        except BaseException:  # a time limit, for instance: the program may still run
             self.close()
             raise
         output, errors = (
@@ -126,7 +126,7 @@ def _become(job: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     _end_with_parent()
-    del sys.path[0]  # its neighbours are no modules of the programs
+    del sys.path[0]  # its neighbours are not modules of the programs
     sys.path.insert(0, "")
     for name in sys.argv[1:]:
         importlib.import_module(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a process of its own: the C functions, ``lib`` and ``ffi``, without the facade.
+"""In a separate process: the C functions, ``lib`` and ``ffi``, without the facade.
 
-Half of the time of an import is the facade's. Who asks for a name of the facade all the same gets it.
+Half of the time of an import is the facade's. Names of the facade are imported on request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _package = module_from_spec(_spec)
 
 def _name_of_the_facade(name: str) -> Any:
     if name.startswith("_"):
-        raise AttributeError(name)  # a module of its own
+        raise AttributeError(name)  # a submodule
     del _package.__dict__["__getattr__"]
     assert _spec is not None
     assert _spec.loader is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that run in threads of their own."""
+"""Functions that run in separate threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def in_threads(*functions: Callable[[], Any]) -> list[Any]:
-    """Run each function in a thread of its own, all at once; return their results, or raise the first exception."""
+    """Run each function in a separate thread, all at once; return their results, or raise the first exception."""
     outcomes: list[Future[Any]] = [Future() for _ in functions]
 
     def run(function: Callable[[], Any], outcome: Future[Any]) -> None:
@@ -28,5 +28,5 @@ def in_threads(*functions: Callable[[], Any]) -> list[Any]:
 
 
 def in_thread(function: Callable[[], Any]) -> Any:
-    """Run a function in a thread of its own, which has no context; return its result, or raise its exception."""
+    """Run a function in a new thread, which has no context; return its result, or raise its exception."""
     return in_threads(function)[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions on the vendor's library: they outlive deaths, and tell apart how tests have ended (docs/testing.md).
+"""Sessions on the vendor's library: they outlive deaths, and distinguish how tests have ended (docs/testing.md).
 
 Tests run in a process of pytest-xdist, one at least. One that dies fails its test, and another process goes on.
 """
@@ -103,7 +103,7 @@ def _last_words(output: str, signal_number: int) -> str:
 
 
 def judge(error: BaseException, *, may_die: bool = False) -> tuple[str, str] | None:
-    """Return the outcome of a test that raised this, and the reason, if that is no failure."""
+    """Return the outcome of a test that raised this, and the reason, if that is not a failure."""
     if isinstance(error, MayDie):
         return MAY_DIE, str(error)
     if may_die and (match := _DIED.search(str(error))):
@@ -181,12 +181,12 @@ class Session:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-        """Note what is no failure here."""
+        """Record an outcome that is not a failure here."""
         report: Any = yield
         error = call.excinfo.value if report.failed and call.excinfo is not None else None
         judgement = judge(error, may_die=_may_die(item)) if error is not None else None
         if judgement is None and error is not None and call.when == "teardown":
-            judgement = item.stash.get(_JUDGEMENT, None)  # what the test left may be what it could not end
+            judgement = item.stash.get(_JUDGEMENT, None)  # the test may have left objects that it could not end
         if error is not None and _unsupported(error)[0].startswith("aclsim"):
             report.sections.append(("mark", "the function is the simulator's: the test needs the mark simulator(kind)"))
         if judgement is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with PyTorch's adapter, each in a process of its own that ``ascend-rt run`` starts on the simulator."""
+"""Programs with PyTorch's adapter, each in a separate process that ``ascend-rt run`` starts on the simulator."""
 
 from __future__ import annotations
 

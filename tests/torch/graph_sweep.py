@@ -79,7 +79,7 @@ def captured(name: str, operator: Callable[..., Any], arguments: Arguments) -> s
     except (NotImplementedError, RuntimeError) as error:
         graph.reset()
         return str(error).strip().splitlines()[0]
-    # Those that change the result go first.
+    # Entries that change the result go first.
     choices.sort(key=lambda choice: difference(first, choice[1]) == "")
     for changed, expected in choices[:1]:
         for _ in range(2):  # in-place operators have changed what they were given

@@ -3,7 +3,7 @@
 
 Reads names of the database from standard input, one on each line, and writes a line of JSON for each: the name, and for
 each type what came of it: "run", or why not. Stops after an operator that has failed in its stream: the device is of no
-use then, as on hardware; who started this program starts it again for the rest. With ``--names`` it prints the names of
+use then, as on hardware; the parent starts this program again for the rest. With ``--names`` it prints the names of
 the database, with ``--refused`` the operators without a kernel for the CPU, with ``--formula`` torch_npu's own that
 have a formula.
 """
@@ -84,12 +84,12 @@ def compare(entry: Any, kind: torch.dtype) -> str:
 
 
 def sets_seed(operator: Any) -> bool:
-    """Whether the database's entry sets the seed of both devices, whose numbers differ."""
+    """Return whether the database's entry sets the seed of both devices, whose numbers differ."""
     return "wrapper_set_seed" in getattr(getattr(operator, "__code__", None), "co_names", ())
 
 
 def seeded(seed: int, operator: Any, sample: Any) -> Any:
-    """Return what the CPU makes of a sample, with random numbers from a seed: two seeds tell whether they matter."""
+    """Return the CPU's result for a sample, with random numbers from a seed: two seeds show whether they matter."""
     torch.manual_seed(seed)
     return called(operator, sample, copied)
 

@@ -81,8 +81,8 @@ def vendor_source(declared: Any) -> Source:
 def build(vendor_source: Source, declarations: Any, declared: Any, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Return a function that compiles a look-alike at a path, with the given flags and macros.
 
-    Unless another source is given it is one of CANN 8.1: what that release has, but for the families with a library of
-    their own, in one file.
+    By default it is one of CANN 8.1: the functions of that release, except families with a separate library, in one
+    file.
     """
     compiler = shutil.which("cc")
     if compiler is None:

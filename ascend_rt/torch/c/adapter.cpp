@@ -9,7 +9,7 @@
 namespace ascend_rt {
 
 // A generator of a device counts in steps of 4 numbers. An operator takes one step, whatever its size: each has a
-// generator of the CPU of its own, and none continues another's numbers.
+// separate generator of the CPU, and none continues another's numbers.
 static constexpr std::uint64_t kStep = 4;
 
 void *current_stream(std::int8_t device) { return c10_npu::getCurrentNPUStream(device).stream(); }

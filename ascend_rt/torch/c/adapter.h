@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of torch_npu. Its headers bring the vendor's acl.h, so they are included in adapter.cpp alone. */
+/* Queries to torch_npu. Its headers bring the vendor's acl.h, so they are included in adapter.cpp alone. */
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -18,7 +18,7 @@ void synchronize(std::int8_t device);
 struct RandomState {
     std::uint64_t seed = 0;
     std::uint64_t offset = 0;
-    // Of a captured operator: where each replay finds the seed, and what to add to the offset.
+    // For a captured operator: where each replay finds the seed, and the number to add to the offset.
     const std::int64_t *replayed_seed = nullptr;
     const std::int64_t *replayed_offset = nullptr;
 };

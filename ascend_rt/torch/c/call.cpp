@@ -149,8 +149,8 @@ class Call {
         return results;
     }
 
-    // Whether elements that are written share memory with others. Most operators refuse that, but not their meta
-    // kernels: the call has to wait for the answer.
+    // Returns whether elements that are written share memory with others. Most operators refuse that, but not their
+    // meta kernels: the call has to wait for the answer.
     bool writes_overlap(const Stack &stack) const {
         for (const std::size_t i : op_.written) {
             if (!stack[i].isTensor() || !stack[i].toTensor().defined()) {
@@ -208,7 +208,7 @@ class Call {
         return results;
     }
 
-    // Whether an output shares its memory with another argument.
+    // Returns whether an output shares its memory with another argument.
     static bool is_input(const Stack &stack, std::size_t output) {
         for (std::size_t i = 0; i < stack.size(); ++i) {
             if (i != output && stack[i].isTensor() && stack[i].toTensor().defined() &&

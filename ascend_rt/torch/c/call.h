@@ -16,7 +16,7 @@ class RunOnCpu final : public c10::OperatorKernel {
     Operator op_;
 };
 
-// The same, for operators whose meta kernel is for other devices: the kernel for the CPU tells the sizes as well.
+// The same, for operators whose meta kernel is for other devices: the kernel for the CPU gives the sizes as well.
 class RunSizedByCpu final : public c10::OperatorKernel {
   public:
     explicit RunSizedByCpu(c10::OperatorHandle handle) : runs_(handle, false) {}
@@ -41,7 +41,7 @@ class SameAs final : public c10::OperatorKernel {
     c10::SafeKernelFunction kernel_;
 };
 
-// torch_npu's own kernel, in whose place this one is. If it fails, the operator that failed before it is the cause.
+// torch_npu's own kernel, which this one replaces. If it fails, the operator that failed before it is the cause.
 class Theirs final : public c10::OperatorKernel {
   public:
     explicit Theirs(c10::OperatorHandle handle)

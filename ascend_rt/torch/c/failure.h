@@ -11,7 +11,7 @@ namespace ascend_rt {
 // on: the simulator stops its context, and nothing that is queued runs on data that was never computed.
 void note_failure(std::int8_t device, const std::string &text);
 
-// What the first failure of any device was; "" if nothing has failed.
+// The first failure of any device; "" if nothing has failed.
 std::string first_failure();
 
 // Raises the failure of the device, if there is one.

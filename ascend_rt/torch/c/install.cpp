@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Python calls: puts these kernels in the place of torch_npu's. */
+/* Called from Python: replaces torch_npu's kernels by these. */
 #include <c10/util/Exception.h>
 
 #include <sstream>
@@ -62,7 +62,7 @@ void install(const std::string &kind, const std::string &name) {
         if (kind == known.name) {
             const c10::OperatorName parsed = parse_name(name);
             c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
-            static auto *registered = new std::vector<c10::RegistrationHandleRAII>;  // for ever
+            static auto *registered = new std::vector<c10::RegistrationHandleRAII>;  // forever
             registered->push_back(dispatcher.registerImpl(
                 parsed, known.key,
                 known.make(dispatcher.findSchemaOrThrow(parsed.name.c_str(), parsed.overload_name.c_str())),

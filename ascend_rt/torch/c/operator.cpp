@@ -13,7 +13,7 @@ namespace ascend_rt {
 namespace {
 
 std::mutex mutex;
-std::string object;  // of kernels without code
+std::string object;  // file of kernels without code
 aclrtBinHandle binary = nullptr;
 
 std::vector<int> find_returns(const c10::FunctionSchema &schema) {
@@ -42,7 +42,7 @@ std::vector<int> find_returns(const c10::FunctionSchema &schema) {
     return found;
 }
 
-// Whether a schema takes what the other takes, and after that outputs, one for each of its returns.
+// Returns whether a schema has the arguments of the other, and after them outputs, one for each of its returns.
 bool writes_returns_of(const c10::FunctionSchema &out, const c10::FunctionSchema &schema) {
     const auto &given = schema.arguments();
     const auto &taken = out.arguments();
@@ -78,7 +78,7 @@ const std::multimap<std::string, c10::OperatorHandle> &overloads() {
 std::optional<c10::OperatorHandle> find_out(const c10::FunctionSchema &schema) {
     const auto [first, last] = overloads().equal_range(schema.name());
     for (auto it = first; it != last; ++it) {
-        // What only calls the operator itself and copies saves nothing.
+        // A kernel that only calls the operator itself and copies saves nothing.
         if (writes_returns_of(it->second.schema(), schema) &&
             it->second.hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
             return it->second;

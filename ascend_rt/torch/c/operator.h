@@ -39,7 +39,7 @@ struct Operator {
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
     mutable std::atomic<bool> is_out_usable{true};
 
-    // The kernel that stands for the operator on a device of the simulator, by the operator's name.
+    // The kernel of an operator on a device of the simulator, by the operator's name.
     aclrtFuncHandle kernel(std::int8_t device);
 
   private:

@@ -133,7 +133,7 @@ void for_each_tensor(c10::ArrayRef<IValue> arguments, Function &&function) {
     }
 }
 
-// Whether another argument has the same memory.
+// Returns whether another argument has the same memory.
 bool is_shared(c10::ArrayRef<IValue> arguments, std::size_t output) {
     const at::Tensor &written = arguments[output].toTensor();
     int uses = 0;
@@ -168,7 +168,7 @@ bool are_pivots(const c10::Argument &argument) {
     return name.size() >= 6 && name.compare(name.size() - 6, 6, "pivots") == 0;
 }
 
-// Memory of zeros. What is only read of it takes none of the host's: one page is there for all.
+// Memory of zeros. Reading it takes no memory of the host: one page serves all.
 at::Tensor zeros(std::int64_t count, at::ScalarType type) {
     const std::size_t bytes = static_cast<std::size_t>(count) * c10::elementSize(type);
     void *memory = bytes < kLarge ? MAP_FAILED
@@ -191,7 +191,7 @@ at::Tensor filled(const at::Tensor &like, c10::IntArrayRef sizes, c10::IntArrayR
     return made;
 }
 
-// Tensors of the CPU that stand for those of the device, made from each and the number that it is to be full of.
+// Tensors of the CPU for those of the device, made from each one and the number to fill it with.
 template <typename Function>
 Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int64_t given, Function &&make) {
     Stack stack;
@@ -210,7 +210,7 @@ Stack filled_like(const Operator &op, c10::ArrayRef<IValue> arguments, std::int6
     return stack;
 }
 
-// Smaller sizes in the place of large ones: equal ones stay equal, and the order stays.
+// Smaller sizes for large ones: equal ones stay equal, and the order stays.
 class Smaller {
   public:
     explicit Smaller(c10::ArrayRef<IValue> arguments) {
@@ -248,7 +248,7 @@ class Smaller {
     std::map<std::int64_t, std::int64_t> sizes_;
 };
 
-// What a call returns; is_known is false if it fails: the operator itself knows whether its arguments are wrong.
+// The results of a call; is_known is false if it fails: the operator itself knows whether its arguments are wrong.
 template <typename Function>
 Shapes announced(const Operator &op, c10::ArrayRef<IValue> arguments, Stack stack, Function &&call) {
     Shapes shapes;
@@ -276,7 +276,8 @@ Shapes announced(const Operator &op, c10::ArrayRef<IValue> arguments, Stack stac
     return shapes;
 }
 
-// Of the kernel for the CPU; sizes must not depend on the data. Zeros are right as indices, but cannot be divided by.
+// Shapes from the kernel for the CPU; sizes must not depend on the data. Zeros are right as indices, but cannot be
+// divided by.
 Shapes ask_cpu(const Operator &op, c10::ArrayRef<IValue> arguments) {
     const auto make = [](const at::Tensor &tensor, std::int64_t number) {
         return filled(tensor, tensor.sizes(), tensor.strides(), number);
@@ -291,7 +292,7 @@ bool are_large(c10::ArrayRef<IValue> arguments) {
     return bytes >= kLarge;
 }
 
-// Whether the kernel for the CPU takes smaller tensors in the place of these, and leaves the sizes of all.
+// Returns whether the kernel for the CPU takes smaller tensors instead of these, and leaves the sizes of all.
 bool takes_smaller(const Operator &op, c10::ArrayRef<IValue> arguments) {
     const Smaller smaller(arguments);
     Stack stack = filled_like(op, arguments, 1, [&](const at::Tensor &tensor, std::int64_t number) {
@@ -313,7 +314,7 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
     }
     Shapes shapes = announced(op, arguments, stand_ins(op, arguments),
                               [](const c10::OperatorHandle &handle, Stack &stack) { handle.callBoxed(stack); });
-    // Without a meta kernel: those that only change what is there have no sizes to tell.
+    // Without a meta kernel: operators that only change their arguments have no new sizes.
     if (!shapes.is_known) {
         return op.makes_nothing ? ask_cpu(op, arguments) : shapes;
     }

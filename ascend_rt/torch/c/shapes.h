@@ -17,13 +17,13 @@ struct Shape {
 };
 
 struct Shapes {
-    bool is_known = false;                    // false: they depend on the data, or nobody knows them before
+    bool is_known = false;                    // false: they depend on the data, or are not known before
     std::vector<std::vector<Shape>> returns;  // of each return that is new; more than one, or none, of a list
     std::vector<bool> is_list;
     std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> resized;  // arguments that get another size
 };
 
-// What the operator's meta kernel says, remembered for each combination of shapes and numbers.
+// The result of the operator's meta kernel, remembered for each combination of shapes and numbers.
 std::shared_ptr<const Shapes> shapes_of(const Operator &op, c10::ArrayRef<IValue> arguments);
 
 }  // namespace ascend_rt

@@ -29,7 +29,7 @@ std::tuple<at::Tensor, at::Tensor> dropped(const at::Tensor &input, double proba
     return {input.mul(mask).mul_(1 / (1 - probability)), mask};
 }
 
-// What the CPU would choose; it looks at shapes, types and flags alone.
+// The choice of the CPU, which depends on shapes, types and flags alone.
 bool cpu_takes_fused_kernel(const Stack &stack) {
     StandIns aliases = StandIns::aliases();
     Stack asked;

@@ -27,7 +27,7 @@ void keep(aclmdlRI graph, std::unique_ptr<Task> task) {
     task.release();  // NOLINT: the graph has it
 }
 
-// Tasks that have run. Those who submit the next ones delete them: memory that another thread has to free costs that
+// Tasks that have run. The submitters of the next ones delete them: memory that another thread has to free costs that
 // thread, and the next allocation, more than the rest of a small operator.
 class Finished {
   public:
@@ -131,7 +131,7 @@ class Accesses {
     std::deque<std::vector<std::int64_t>> shapes_, strides_;  // list_ points into their elements
 };
 
-// A result takes the place of an output; its type and size are what the meta kernel has said, or it is an error.
+// A result replaces an output; its type and size must be those of the meta kernel, or it is an error.
 void put(const Operator &op, const at::Tensor &result, const at::Tensor &output) {
     if (!result.defined() && !output.defined()) {
         return;
@@ -145,8 +145,8 @@ void put(const Operator &op, const at::Tensor &result, const at::Tensor &output)
     call_on_cpu(copied, copy);
 }
 
-// Whether a call left the tensors that it writes with their sizes. They are aliases: what a kernel does to an alias's
-// size does not reach the tensor of the device, whose content would be left undefined.
+// Checks whether a call left the sizes of the tensors that it writes. They are aliases: what a kernel does to an
+// alias's size does not reach the tensor of the device, whose content would be left undefined.
 class SizesOfWritten {
   public:
     SizesOfWritten(const Operator &op, const Stack &arguments) : op_(op) {
@@ -203,7 +203,7 @@ void Task::run() const {
 std::uint64_t Task::bytes() const {
     std::uint64_t sum = 0;
     const auto add = [&](const at::Tensor &tensor) {
-        // Of an expanded tensor no more than there is.
+        // The memory of an expanded tensor, without the repetitions.
         sum += tensor.defined() ? std::min(tensor.nbytes(), tensor.storage().nbytes()) : 0;
         return tensor;
     };

@@ -18,13 +18,13 @@ struct Task {
     const Stack arguments;                               // on the CPU
     const std::vector<std::vector<at::Tensor>> outputs;  // of each return that is new; on the CPU
     const std::optional<RandomState> random;
-    const int threads;  // that the program has set for its thread
+    const int threads;  // set by the program for its thread
     bool is_captured = false;
-    Task *next = nullptr;  // of those that have run
+    Task *next = nullptr;  // in the list of tasks that have run
 
     // Several times if it is part of a graph.
     void run() const;
-    // Of the tensors that it gets and gives.
+    // Size of the tensors that it takes and returns.
     std::uint64_t bytes() const;
 
   private:
@@ -46,7 +46,7 @@ void raise_cause(std::int8_t device, const std::string &name, const std::excepti
 // Calls an operator with tensors of the CPU on this thread, whatever modes the thread is in.
 void call_on_cpu(const c10::OperatorHandle &called, Stack &stack);
 
-// What the simulator calls for the kernel of any operator.
+// Called by the simulator for the kernel of any operator.
 aclError run_task(const aclsimKernelBlock *block, void *unused);
 
 }  // namespace ascend_rt

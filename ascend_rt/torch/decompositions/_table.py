@@ -16,11 +16,11 @@ TABLE: dict[str, Callable[..., Any]] = {}
 
 
 class Refused(RuntimeError):
-    """What the formula does not cover, or wrong arguments."""
+    """A case that the formula does not cover, or wrong arguments."""
 
 
 def formula(name: str, *types: torch.dtype) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a function stand for an operator, whose first argument has one of the types, or any."""
+    """Register a function for an operator, whose first argument has one of the types, or any."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -13,7 +13,7 @@ from torch import Tensor
 from ascend_rt.torch.decompositions._table import FLOATS, check, formula, refuse_given, wide
 
 _EVERYTHING = 2147483647
-_COPIES = 8  # the statistics of a row stand in the results as often
+_COPIES = 8  # the results repeat the statistics of a row as often
 
 # To (B, N, S, D), and back.
 _LAYOUTS: dict[str, tuple[Callable[[Tensor, int], Tensor], Callable[[Tensor], Tensor]]] = {
@@ -66,7 +66,7 @@ def _mask(sparse_mode: int, atten_mask: Tensor | None, pre: int, next: int, rows
     if atten_mask is None:
         check(sparse_mode == 0, f"sparse_mode {sparse_mode} needs atten_mask")
         return None
-    if sparse_mode in (2, 3):  # the mask is a triangle of a fixed size, and stands for the one of the right size
+    if sparse_mode in (2, 3):  # the mask is a triangle of a fixed size, and means the one of the right size
         check(tuple(atten_mask.shape[-2:]) == (2048, 2048), "atten_mask must be a triangle of 2048 x 2048")
         everything = torch.ones(rows, columns, dtype=torch.bool, device=atten_mask.device)
         return everything.triu(1 if sparse_mode == 2 else columns - rows + 1)
@@ -74,7 +74,7 @@ def _mask(sparse_mode: int, atten_mask: Tensor | None, pre: int, next: int, rows
     check(is_all, "only a band that the mask contains altogether is supported on the simulator")
     check(atten_mask.shape[-2] >= rows and atten_mask.shape[-1] >= columns, "atten_mask does not fit the sequences")
     given = atten_mask.bool()[..., :rows, :columns]
-    if sparse_mode == 0 and next == 0:  # what is above the diagonal is not computed, whatever the mask says
+    if sparse_mode == 0 and next == 0:  # elements above the diagonal are not computed, whatever the mask says
         given = given | torch.ones(rows, columns, dtype=torch.bool, device=given.device).triu(1)
     return given
 
@@ -142,7 +142,7 @@ def _attend_parts(
     query_ends: list[int] | None,
     key_ends: list[int] | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Attend within each of the sequences that stand behind each other: (T, N, D)."""
+    """Attend within each of the concatenated sequences: (T, N, D)."""
     if not query_ends or not key_ends:
         query_ends = key_ends = []
     check(

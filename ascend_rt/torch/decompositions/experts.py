@@ -34,7 +34,7 @@ def init_routing(x: Tensor, row_idx: Tensor, expert_idx: Tensor, active_num: int
 
 @formula("npu_moe_compute_expert_tokens", torch.int32)
 def compute_expert_tokens(sorted_expert_for_source_row: Tensor, num_expert: int) -> Tensor:
-    """Return how many rows stand before the end of each expert's."""
+    """Return the number of rows before the end of each expert's."""
     numbers = torch.arange(num_expert, dtype=torch.int32, device=sorted_expert_for_source_row.device)
     return torch.searchsorted(sorted_expert_for_source_row, numbers, right=True, out_int32=True)
 

@@ -1,5 +1,5 @@
 /* Tensor descriptors, and single operators of the graph engine with their attributes and compile options. The functions
- * are in libacl_op_compiler.so; descriptors, attributes and options are objects of their own, operators are refused. */
+ * are in libacl_op_compiler.so; descriptors, attributes and options are simulated, operators are refused. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no operators of CANN */
 #pragma once
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compiled for the benchmarks, and how their programs are run."""
+"""Compiling the programs of the benchmarks, and running them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compile_bench(program: Path, libraries: Sequence[str], missing: Iterable[str
     bodies = program.with_suffix(".missing.c")
     bodies.write_text("".join(f"int {name}(void) {{ return -1; }}\n" for name in missing), encoding="utf-8")
     where = [f"-Wl,-rpath,{Path(library).parent}" for library in libraries]
-    linker = "-Wl,--allow-shlib-undefined"  # what the driver's libraries need is found when the program starts
+    linker = "-Wl,--allow-shlib-undefined"  # the loader finds the driver's libraries later
     options = ["-Wall", "-Wextra", linker, *libraries, *where, "-ldl", "-pthread"]
     compiled([*(SOURCES / name for name in _BENCH), bodies], program, HEADERS, options)
 

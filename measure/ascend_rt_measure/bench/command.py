@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt bench``: what it prints and writes. The exit status never depends on a time."""
+"""``ascend-rt bench``: its options and output. The exit status never depends on a time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _SUFFIXES = (".json", ".png", ".html", ".md")
 
 
 DESCRIPTION = (
-    "Measure what the same calls cost in C, through cffi, the facade and pyACL, on device 0 of the library, what PoCL "
-    "and threads take for the same, and the latencies of single calls on host and device. The layer of C needs a "
-    "compiler. It takes a quarter of an hour, twice that on a busy machine."
+    "Measure the cost of the same calls in C, through cffi, the facade and pyACL, on device 0; the time that PoCL and "
+    "threads take for the same work; and the latencies of single calls on host and device. The C programs need a "
+    "compiler. A full run takes about 15 minutes, and twice as long on a busy machine."
 )
 EXAMPLES = (
     "ascend-rt bench --backend sim --output results.json --output results.html",
     "ascend-rt bench --backend cann --output card.json",
     "ascend-rt bench --compare before.json after.json",
+    "ascend-rt bench --list",
     "ascend-rt bench --ids event_record call_table call_floor",
 )
 
@@ -45,45 +46,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_output,
         metavar="FILE",
-        help="write the results: x.json (in pyperf's format), x.png, x.html, or Markdown (.md) with plots in a "
-        "directory beside it; can be given several times",
+        help="write the results to FILE, in the format of its suffix: .json (as pyperf), .png, .html, or .md with its "
+        "plots in a directory of the same name; may be repeated",
     )
-    parser.add_argument("--ids", nargs="+", choices=known, metavar="ID", help="only these benchmarks, and no latencies")
-    parser.add_argument("--smoke", action="store_true", help="run everything once, to see that it works")
-    parser.add_argument("--read", type=Path, metavar="JSON", help="measure nothing: show and write what that file has")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks and the calls that they measure")
     parser.add_argument(
-        "--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"), help="measure nothing: compare two JSON files"
+        "--ids", nargs="+", choices=known, metavar="ID", help="only these benchmarks (see --list), without latencies"
+    )
+    parser.add_argument("--smoke", action="store_true", help="run everything once, as a test; the times mean nothing")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="show and write the results of a JSON file instead")
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        type=Path,
+        metavar=("FILE1", "FILE2"),
+        help="compare the results of two JSON files instead",
     )
 
 
 def _output(text: str) -> Path:
     path = Path(text)
     if path.suffix not in _SUFFIXES:
-        raise argparse.ArgumentTypeError(f"the name of a file ends with one of {', '.join(_SUFFIXES)}")
+        raise argparse.ArgumentTypeError(f"expects a file name that ends with {', '.join(_SUFFIXES)}, got '{text}'")
     return path
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command; 0: all was measured that can be, 1: something failed."""
+    """Run the command; 0: everything that can be measured was measured, 1: something failed."""
+    if arguments.list:
+        terminal.print_facts((benchmark.id, benchmark.calls) for benchmark in BENCHMARKS)
+        return 0
     _need("pyperf", "bench", "the benchmarks")
     from ascend_rt_measure.bench import report
-    from ascend_rt_measure.bench.results import read
 
     if arguments.compare:
-        return _compare(*map(read, arguments.compare))
+        return _compare(*map(_read, arguments.compare))
     if needing := [str(path) for path in arguments.output if path.suffix in report.NEED_MATPLOTLIB]:
         _need("matplotlib", "plots", ", ".join(needing))
-    for path in arguments.output:  # now, because it would cost the whole run
-        if not os.access(path.absolute().parent, os.W_OK):
-            raise OSError(f"{path} cannot be written")
+    for path in arguments.output:  # now, because a failure at the end would cost the whole run
+        directory = path.absolute().parent
+        if not os.access(directory, os.W_OK):
+            cure = "check its permissions" if directory.exists() else "create it first"
+            raise terminal.CommandError(f"cannot write {path}: the directory {directory} is not writable; {cure}")
     absent: list[str] = []
-    results = read(arguments.read) if arguments.read else _measured(arguments, absent)
+    results = _read(arguments.read) if arguments.read else _measured(arguments, absent)
     _show(results, arguments.smoke)
     for path in arguments.output:
-        report.WRITERS[path.suffix](results, path)
+        with terminal.explained(f"write {path}"):
+            report.WRITERS[path.suffix](results, path)
     if absent:
         raise BenchmarkError(f"no result: {', '.join(absent)}")
     return 0
+
+
+def _read(path: Path) -> Results:
+    from ascend_rt_measure.bench.results import read
+
+    with terminal.explained(f"read {path}, the results of 'ascend-rt bench'"):
+        return read(path)
 
 
 def _need(module: str, extra: str, what: str) -> None:
@@ -95,7 +115,7 @@ def _need(module: str, extra: str, what: str) -> None:
 
 
 def _measured(arguments: argparse.Namespace, absent: list[str]) -> Results:
-    """Measure; what has no result although it should is added to the list."""
+    """Measure; add the benchmarks that should have a result and have none to the list."""
     from ascend_rt_measure.bench import session
     from ascend_rt_measure.bench.results import Results
 
@@ -128,7 +148,7 @@ def _show(results: Results, is_smoke: bool) -> None:
             terminal.print_columns(head, rows)
     print()
     if is_smoke:
-        print("a smoke run: the times mean nothing")
+        print("This was a smoke run: the times mean nothing.")
     else:
         terminal.print_columns(*goals_table(results))
 

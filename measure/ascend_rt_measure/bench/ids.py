@@ -14,14 +14,14 @@ from ascend_rt_measure.bench.spellings import SPELLINGS
 
 LAYERS = ("c", "raw", "facade", "pyacl")
 _NOT_PYACL = LAYERS[:3]
-# What others make of the same task: PoCL through pyopencl; a thread per stream, written in C++ and in Python.
+# Peers do the same task: PoCL through pyopencl; a thread per stream, written in C++ and in Python.
 PEERS = ("pocl", "threads_cpp", "threads_python")
 _THREADS = PEERS[1:]
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What is measured.
+    """One benchmark.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ BENCHMARKS = (
     Benchmark("pool_malloc_free_4MiB", "aclrtMemPoolMallocAsync; aclrtMemPoolFreeAsync"),
     Benchmark(
         "malloc_free_among_1000000",
-        "aclrtFree of a random one of 1,000,000 allocations of 512 bytes to 4 KiB; aclrtMalloc in its place",
+        "aclrtFree of a random one of 1,000,000 allocations of 512 bytes to 4 KiB; aclrtMalloc of another one",
         layers=("c",),
     ),
     Benchmark(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the figures depend on besides the code: machine and versions, without names, and settings that add noise."""
+"""The environment of the figures: machine and versions, without names, and settings that add noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ascend_rt import __version__
 from ascend_rt_measure.bench import building, pocl
 
 _PROCESSORS = "sys/devices/system/cpu"
-_QUIET_LOAD = 0.3  # of the machine, before it is measured
+_QUIET_LOAD = 0.3  # the highest load per processor before a run
 
 
 def _read(root: Path, path: str) -> str:

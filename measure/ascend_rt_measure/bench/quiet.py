@@ -3,7 +3,7 @@
 
 The same code takes up to twice as long while another thread, or another machine on the same host, uses the other half
 of the core. Loads, multiplications and whole interpreters suffer from it, a chain of dependent instructions does not:
-ratios of two benchmarks are wrong, too. A probe before and after each sample tells.
+ratios of two benchmarks are wrong, too. A probe before and after each sample detects this.
 """
 
 from __future__ import annotations

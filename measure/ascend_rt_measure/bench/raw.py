@@ -187,14 +187,14 @@ def _memory(size: int) -> Iterator[tuple[Any, Any]]:
 
 
 class _Prepared(NamedTuple):
-    """What the forms of a launch take: a kernel with one argument, which is an address."""
+    """Arguments of the forms of a launch: a kernel with one argument, which is an address."""
 
     kernel: Any
     stream: Any
-    memory: Any  # of the device, where the kernel finds its argument
-    block: Any  # of the host, with the argument
-    array: Any  # of the address of the argument
-    list: Any  # of arguments
+    memory: Any  # on the device, where the kernel finds its argument
+    block: Any  # on the host, with the argument
+    array: Any  # holds the address of the argument
+    list: Any  # the argument list
 
 
 _ONE = {"x": 1, "y": 1, "z": 1}

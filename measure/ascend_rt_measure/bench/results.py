@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured: joined by id, compared between layers and with peers, held against the goals, and written."""
+"""The results: joined by id, compared between layers, with peers and with the goals, and written."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ascend_rt_measure.bench.ids import BENCHMARKS, LAYERS, PEERS, ids_of
 from ascend_rt_measure.bench.spellings import SPELLINGS
 
 RATIOS = (("raw", "c"), ("facade", "raw"), ("facade", "c"), ("pyacl", "raw"))
-# What is written in C++ is held against C; what is called from Python also against the facade.
+# Peers in C++ are compared with C; peers in Python also with the facade.
 PEER_RATIOS = (("pocl", "c"), ("pocl", "facade"), ("threads_cpp", "c"), ("threads_python", "facade"))
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-_ENOUGH = 0.2  # of the samples, for a median
-_MOST_TIMES, _MOST_MORE = 1.3, 35e-9  # what a spelling may take: times the first, or seconds more
+_ENOUGH = 0.2  # the share of quiet samples that suffices for a median
+_MOST_TIMES, _MOST_MORE = 1.3, 35e-9  # the most a spelling may take: a factor of the first, or seconds more
 _SPELLED = frozenset(each.id for each in SPELLINGS)
 Statistic = Callable[[str, str], float | None]
 
 
 @dataclass
 class Results:
-    """What one run has measured.
+    """The results of one run.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Goal:
         return statistic(*self.over) if self.under is None else ratio(statistic, self.over, self.under)
 
     def is_met(self, results: Results) -> bool | None:
-        """Tell whether the figure is reached; None if it was not measured."""
+        """Return whether the figure is reached; None if it was not measured."""
         value = self.value(results.statistics()[self.decided_by])
         return None if value is None else _RELATIONS[self.relation](value, self.limit)
 
@@ -312,15 +312,14 @@ def read(path: Path) -> Results:
     ValueError
         It is another file.
     """
-    text = path.read_text(encoding="utf-8")
     try:
-        summary = json.loads(text)["summary"]
+        summary = json.loads(path.read_text(encoding="utf-8"))["summary"]
         results = Results(**{name: summary[name] for name in _KEPT})
         for benchmark in pyperf.BenchmarkSuite.load(str(path)).get_benchmarks():
             who, _, name = benchmark.get_name().partition("/")
             results.runs[who, name] = benchmark.get_runs()
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no file that 'ascend-rt bench --output' of this version wrote") from error
+        raise ValueError(f"{path} was not written by 'ascend-rt bench --output' of this version") from error
     return results
 
 

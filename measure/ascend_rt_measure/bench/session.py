@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of all benchmarks: layers and peers take turns, each in processes of its own."""
+"""One run of all benchmarks: layers and peers take turns, in separate processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ascend_rt_measure.verify import session as verify
 _CONTESTANTS = LAYERS + PEERS
 _COMPILED = {"c": "bench.c", "threads_cpp": "threads.cpp"}
 
-# Told of a section, how much of it is done, how much there is, and what went wrong with what was done last.
+# Receives a section, the number of its parts done and in total, and the fault of the last part.
 Progress = Callable[[str, int, int, str], None]
 # An id, loops, and seconds per iteration: of samples, and of those that were disturbed.
 _Measured = tuple[str, int, list[float], list[float]]
@@ -136,7 +136,7 @@ class _Session:
             self._results.skipped[what] = reason
 
     def _fail(self, what: str, error: BenchmarkError) -> None:
-        """Tell what went wrong; nothing is measured then, and the command fails."""
+        """Report a fault; nothing is measured then, and the command fails."""
         self._progress("benchmarks", self._done, self._total, f"{what}: {error}")
 
     # --- one round ---

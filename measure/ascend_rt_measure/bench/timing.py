@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs in Python share: loops around calls, and the pyperf program that times them.
+"""Shared parts of the programs in Python: loops around calls, and the pyperf program that times them.
 
 A benchmark is a context manager. Entering it makes what is needed and yields a function from a number of loops to the
 seconds they took; leaving it cleans up.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a process of its own: say which library is in use and what it says of itself, as one line of JSON."""
+"""In a separate process: print which library is in use and its versions, as one line of JSON."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ if __name__ == "__main__":
             print(dumps(about()), file=out, flush=True)
         except LibraryError as error:
             sys.exit(str(error))
-    os._exit(0)  # what has answered is not waited for: libraries can hang when their process exits
+    os._exit(0)  # at once: libraries can hang when their process exits

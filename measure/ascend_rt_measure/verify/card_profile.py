@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator can take over from a card: the profile that ``ASCEND_RT_SIM_PROFILE`` loads."""
+"""Making a profile of a card for the simulator, which ``ASCEND_RT_SIM_PROFILE`` loads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LIMITS = {
 }
 _CONTROL = ("record", "wait")  # tasks whose costs do not depend on a size
 _MOVES = ("copy_host_to_device", "copy_device_to_host", "copy_device_to_device", "fill")
-_LARGEST_CODE = 2**31 - 1  # of the type aclError
+_LARGEST_CODE = 2**31 - 1  # the largest aclError
 
 
 def made_of(report: Report, simulated: Report) -> dict[str, Any]:
@@ -113,7 +113,7 @@ _REFUSED = re.compile(r': profile\.([\w.]+)(?: has an unknown member "([^"]+)")?
 def accepted(profile: dict[str, Any], others: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return what the simulator takes of a profile in a file with these other members, and its words on the rest.
 
-    What is allowed is known to the simulator alone: it is asked until it finds nothing to refuse.
+    Only the simulator knows what it accepts: it is asked until it refuses nothing.
 
     Raises
     ------

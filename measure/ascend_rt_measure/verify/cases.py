@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``ascend-rt verify`` plays: groups of calls with what they are known to answer, as data of this package.
+"""Cases of ``ascend-rt verify``: groups of calls with their known answers, as data of this package.
 
 ``recordings.json`` has what the real runtime answered, playing an Ascend910B1 without a device behind it. By the name
 of its group:
@@ -35,7 +35,7 @@ RECORDED_ON = "Ascend910B1"
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a group, and what it is known to answer."""
+    """One call of a group, and its known answer."""
 
     function: str  # as the player takes it, with its prefix
     case: str
@@ -49,14 +49,14 @@ class Call:
         return self.function.removeprefix("thread:").rpartition(" x ")[2]
 
     def agrees(self, answer: Sequence[Any]) -> bool:
-        """Return whether ``[code, outputs]`` is what is known."""
+        """Return whether ``[code, outputs]`` is the known answer."""
         code, outputs = answer
         if self.code == "fails":
             return isinstance(code, int) and code != 0
         return self.code is None or (code == self.code and self.has_right(outputs))
 
     def has_right(self, outputs: Sequence[Any]) -> bool:
-        """Return whether the outputs are what is known of them."""
+        """Return whether the outputs are the known ones."""
         if self.outputs is None:
             return True
         return len(outputs) == len(self.outputs) and all(map(_is_within, outputs, self.outputs))
@@ -79,17 +79,17 @@ class Group:
     calls: tuple[Call, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: int = 1
-    disturbs: str | None = None  # what it does to others
+    disturbs: str | None = None  # effect on other processes
     garbage: bool = False  # plays handles that never were any
-    products: tuple[str, ...] = ()  # of a fact: where it was seen
-    release: str | None = None  # of a fact: where it was seen, if others answer otherwise
+    products: tuple[str, ...] = ()  # where a fact was seen
+    release: str | None = None  # where a fact was seen, if other releases differ
 
     def rows(self) -> list[list[Any]]:
         """Return the calls as the player takes them."""
         return [[call.function, *call.arguments] for call in self.calls]
 
     def fingerprint(self) -> str:
-        """Return what tells these calls from those of another version of this package."""
+        """Return a digest, which differs if another version of this package has other calls."""
         return hashlib.sha256(json.dumps(self.rows()).encode()).hexdigest()[:16]
 
     def needs_simulator(self) -> bool:

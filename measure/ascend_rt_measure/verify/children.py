@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in processes of their own: a library that crashes or hangs ends none but one of them."""
+"""Programs in separate processes: a library that crashes or hangs ends only one of them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 if os.getppid() == {parent}:
     runpy.run_module({module!r}, run_name='__main__', alter_sys=True)
 """
-_EXCEPTION = re.compile(r"[\w.]*(Error|Exception)")  # of Python, in the last line that a child prints
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception)")  # Python's, in the last line that a child prints
 
 _running: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a child has printed, and how it ended.
+    """The output of a child, and how it ended.
 
     ``state`` is ``"done"``, ``"crashed"``, ``"hung"`` (it was killed after its time limit) or ``"failed"``: it ended by
-    itself with an error, which ``errors`` tells. ``detail`` is the name of the signal of a crash, or the kind of the
+    itself with an error, which is in ``errors``. ``detail`` is the name of the signal of a crash, or the kind of the
     error: its text, and what else the library prints, may have names in it.
     """
 
@@ -107,7 +107,7 @@ def kill_all() -> None:
 
 
 def results() -> IO[str]:
-    """In the child: return standard output, for the lines alone; what others print there goes to standard error."""
+    """In the child: return standard output, for the lines alone; other output to it goes to standard error."""
     sys.stdout.flush()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt verify`` and ``ascend-rt verify --compare``: what they print, and their exit status."""
+"""``ascend-rt verify`` and ``ascend-rt verify --compare``: their options, output and exit status."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ascend_rt.cli import terminal
+from ascend_rt.cli.parser import suggestion
 from ascend_rt_measure.verify import card_profile, comparison, session
 from ascend_rt_measure.verify.cases import groups
 from ascend_rt_measure.verify.report import Played, Report, load, read, write_json
 
 DEFAULT_OUTPUT = "ascend_rt-report.json"
-_NOT_SUPPORTED = 207000  # what products answer that do not have a function, and it is not worth a line
-_LINES = 40  # lines that a run prints of what is not as known; the report has all of them
+_NOT_SUPPORTED = 207000  # the answer of a product that lacks a function; expected, so not printed
+_LINES = 40  # surprises that a run prints; the report has all of them
 
 
 DESCRIPTION = (
-    "Play known calls on a device, each group in a process of its own, measure latencies and limits, and write a "
-    "report, which can be compared with the simulator. The guide's page 'Verify your card' says what is run and what "
+    "Make recorded calls on a device, each group in a separate process, measure latencies and limits, and write a "
+    "report that can be compared with the simulator. The page 'Verify your card' of the guide lists what runs and what "
     "it may disturb."
 )
 EXAMPLES = (
@@ -39,31 +41,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device",
         type=_numbers,
         metavar="N[,M]",
-        help="play on this device, and on a second one what needs two; required with a real library",
+        help="the device to use, and a second one for groups that need two; required with a real library",
     )
-    parser.add_argument("--output", default=DEFAULT_OUTPUT, metavar="FILE", help=f"(default: {DEFAULT_OUTPUT})")
-    parser.add_argument("--allow-reset", action="store_true", help="play also what resets the device by force")
+    parser.add_argument(
+        "--output", default=DEFAULT_OUTPUT, metavar="FILE", help=f"the report (default: {DEFAULT_OUTPUT})"
+    )
+    parser.add_argument("--allow-reset", action="store_true", help="also run groups that reset the device by force")
     parser.add_argument(
         "--allow-garbage",
         action="store_true",
-        help="play also handles that never were any: on a card their processes crash, and may leave core files",
+        help="also run groups that pass invalid handles: on a card their processes crash, and may leave core files",
     )
     parser.add_argument(
         "--only",
         type=_names,
         default=frozenset(session.SECTIONS),
         metavar="NAME,...",
-        help=f"of the sections {', '.join(session.SECTIONS)} and of the groups only these",
+        help=f"only these sections ({', '.join(session.SECTIONS)}) or groups",
     )
-    parser.add_argument("--time-limit", type=_seconds, default=60.0, metavar="S", help="of a group (default: 60)")
-    parser.add_argument("--smoke", action="store_true", help="measure so few calls that the figures mean nothing")
-    parser.add_argument("--compare", metavar="REPORT", help="show how the card of a report differs from the simulator")
     parser.add_argument(
-        "--profile", metavar="FILE", help="with --compare: write what ASCEND_RT_SIM_PROFILE takes; may be the REPORT"
+        "--time-limit", type=_seconds, default=60.0, metavar="SECONDS", help="the limit of a group (default: 60)"
+    )
+    parser.add_argument("--smoke", action="store_true", help="measure a few calls, as a test; the times mean nothing")
+    parser.add_argument(
+        "--compare", metavar="FILE", help="show how the card of that report differs from the simulator instead"
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="FILE",
+        help="with --compare: write a profile for ASCEND_RT_SIM_PROFILE; FILE may be the report itself",
     )
 
 
-@terminal.argument("devices are different numbers in ascending order, as 0 or 0,1")
+@terminal.argument("device numbers in ascending order, such as 0 or 0,1")
 def _numbers(text: str) -> tuple[int, ...]:
     numbers = tuple(int(part) for part in text.split(","))
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
@@ -73,13 +83,13 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _names(text: str) -> frozenset[str]:
     names = frozenset(text.split(","))
-    unknown = names - {*session.SECTIONS, *groups()}
-    if unknown:
-        raise argparse.ArgumentTypeError(f"there is no section or group {', '.join(sorted(unknown))}")
+    known = {*session.SECTIONS, *groups()}
+    for name in sorted(names - known):
+        raise argparse.ArgumentTypeError(f"expects sections or groups, got '{name}'{suggestion(name, known)}")
     return names
 
 
-@terminal.argument("a time limit is more than 0 and at most 86400 seconds")
+@terminal.argument("more than 0 and at most 86400 seconds")
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds <= 86400:
@@ -88,17 +98,15 @@ def _seconds(text: str) -> float:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command; 0: all is as known, or as in the simulator, 1: something is not."""
-    for number in (
-        signal.SIGTERM,
-        signal.SIGHUP,
-    ):  # like Ctrl-C, because the processes of groups would outlive this one
+    """Run the command; 0: all answers are the known ones, or the simulator's, 1: some are not."""
+    # These signals end it as Ctrl-C does; otherwise the processes of groups would outlive this one.
+    for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     if arguments.compare:
         return _compare(arguments)
     if arguments.profile:
-        raise ValueError("--profile is written from a report: name it with --compare")
+        raise terminal.UsageError("--profile is made from a report: name it with --compare")
     return _verify(arguments)
 
 
@@ -120,21 +128,26 @@ def _verify(arguments: argparse.Namespace) -> int:
         environment=environment,
     )
     report = Report(about, len(plan.devices), plan.allow_reset)
-    report.save(arguments.output)  # now, because a place that cannot be written would cost the whole run
+    _save(report, arguments.output)  # now, because a failure at the end would cost the whole run
     terminal.print_facts(_about(report))
     try:
         is_as_known = _run(plan, report)
     except KeyboardInterrupt:
-        print(f"\ninterrupted: {arguments.output} has what was done until then")
+        print(f"ascend-rt: interrupted; {arguments.output} has the results so far", file=sys.stderr)
         return 128 + signal.SIGINT
-    finally:  # also if nobody reads the output; and what is printed is not lost if this fails
-        report.save(arguments.output)
-    print(f"\n{arguments.output} has all answers and figures, and names no host, path or user")
+    finally:  # also after a broken pipe; the results are printed already, so a failure here does not lose them
+        _save(report, arguments.output)
+    print(f"\n{arguments.output} has all answers and figures. It contains no names of hosts, paths or users.")
     return 0 if is_as_known else 1
 
 
+def _save(report: Report, path: str) -> None:
+    with terminal.explained(f"write {path}"):
+        report.save(path)
+
+
 def _run(plan: session.Plan, report: Report) -> bool:
-    """Play, measure, and print what came out; return whether all is as known."""
+    """Play, measure, and print the results; return whether all answers are the known ones."""
     with terminal.Progress() as progress:
         session.run(plan, report, progress.show)
     surprises = list(_surprises(report))
@@ -152,9 +165,9 @@ def _devices(asked: tuple[int, ...] | None, about: dict[str, Any], environment: 
     if asked is None and about["backend"] == "sim":
         return tuple(range(min(2, count)))
     if asked is None:
-        raise ValueError("name the device to play on: --device 0, or two for all groups: --device 0,1")
+        raise terminal.UsageError("name the device to use: --device 0, or two for all groups: --device 0,1")
     if asked[-1] >= count:
-        raise ValueError(f"there is no device {asked[-1]}: the library sees {count}")
+        raise terminal.UsageError(f"--device expects numbers below {count}, the number of devices, got {asked[-1]}")
     return asked
 
 
@@ -169,11 +182,11 @@ def _about(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _surprises(report: Report) -> Iterator[str]:
-    """Yield what is not as known, a line each."""
+    """Yield a line for each answer that is not the known one."""
     yield from (f"{name}: the library does not have it" for name in report.missed())
     for group, played in report.played():
         for call, (code, outputs) in report.surprises(group, played):
-            answers = f"answers {_answer(code, outputs)}, {_answer(call.code, call.outputs or [])} is known"
+            answers = f"answers {_answer(code, outputs)}, expected {_answer(call.code, call.outputs or [])}"
             yield f"{group.name}: {call.function} [{call.case}] {answers}"
     yield from _ended_early(report)
     for measures in (report.limits, report.latencies):
@@ -192,7 +205,7 @@ def _answer(code: Any, outputs: list[Any]) -> str:
 
 
 def _print_sections(report: Report) -> None:
-    head = ("", "groups", "skipped", "calls", "as known", "otherwise", "unknown", "ended early")
+    head = ("", "groups", "skipped", "calls", "expected", "different", "unknown", "ended early")
     rows = []
     for section in ("recordings", "facts"):
         counts: Counter[str] = Counter()
@@ -217,17 +230,17 @@ def _count(counts: Counter[str], report: Report, name: str, played: Played) -> N
     counts["ended early"] += played.state in ("crashed", "hung", "failed")
     counts["calls"] += len(played.answers)
     known = [call for call, _ in zip(group.calls, played.answers) if call.code is not None]  # noqa: B905
-    otherwise = len(report.surprises(group, played))
-    counts["otherwise"] += otherwise
+    different = len(report.surprises(group, played))
+    counts["different"] += different
     if report.is_known(group):
-        counts["as known"] += len(known) - otherwise
+        counts["expected"] += len(known) - different
         counts["unknown"] += len(played.answers) - len(known)
     else:
         counts["unknown"] += len(played.answers)
 
 
 def _print_limits(report: Report) -> None:
-    """Print the limits that were found by trying; the others are in the report."""
+    """Print the limits that were found by trial; the others are in the report."""
     tried = {name: it for name, it in report.limits.items() if it.get("by") in ("created", "submitted")}
     rows = [(name, f"{'at least ' if it['ended'] == 'bound' else ''}{it['value']}") for name, it in tried.items()]
     if rows:
@@ -262,17 +275,18 @@ def _print_first(lines: Iterable[str]) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    report = load(arguments.compare)
+    with terminal.explained(f"read {arguments.compare}, a report of 'ascend-rt verify'"):
+        report = load(arguments.compare)
     with terminal.Progress() as progress:
         simulated = comparison.simulate(report, progress.show)
     lines = list(_differences(report, simulated))
     terminal.print_facts(_about(report))
     release, instead = report.library.get("cann"), simulated.library["cann"]
     if release and release != instead:
-        print(f"the simulator does not know release {release}: it answers as {instead}")
+        print(f"The simulator has no release {release}; it answers as {instead}.")
     for line in lines:
         print(line)
-    print(f"{len(lines)} differences to the simulator" if lines else "no difference to the simulator")
+    print(f"{len(lines)} differences from the simulator" if lines else "no difference from the simulator")
     if arguments.profile:
         _write_profile(arguments, report, simulated)
     return 1 if lines else 0
@@ -283,16 +297,17 @@ def _write_profile(arguments: argparse.Namespace, report: Report, simulated: Rep
     is_report = os.path.realpath(arguments.profile) == os.path.realpath(arguments.compare)
     others = read(arguments.compare) if is_report else {}
     profile, refusals = card_profile.accepted(card_profile.made_of(report, simulated), others)
-    write_json(arguments.profile, others | {"profile": profile})
+    with terminal.explained(f"write {arguments.profile}"):
+        write_json(arguments.profile, others | {"profile": profile})
     for text in refusals:
         print(f"not in the profile: {text}")
     without = card_profile.codes(report, simulated)[1]
     if without:
-        print(f"no rule of a profile gives the answers of {', '.join(without)}")
+        print(f"a profile cannot express the answers of {', '.join(without)}")
 
 
 def _differences(report: Report, simulated: Report) -> Iterator[str]:
-    """Yield the differences, a line each: what is missing or ended, answers by function and group, limits."""
+    """Yield a line for each difference: missing functions, early ends, answers by function and group, limits."""
     yield from (f"{name}: the card's library does not have it" for name in report.missed())
     yield from _ended_early(report)
     found = sorted(comparison.differences(report, simulated), key=lambda it: (it.function, it.group))

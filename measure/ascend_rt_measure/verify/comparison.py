@@ -14,7 +14,7 @@ from ascend_rt_measure.verify.report import Played, Report
 
 @dataclass(frozen=True)
 class Difference:
-    """A call that the card answered otherwise than the simulator, each ``[code, outputs]``; None: it never returned."""
+    """A call with different answers of card and simulator, each ``[code, outputs]``; None: it never returned."""
 
     group: str
     function: str
@@ -36,7 +36,7 @@ def simulate(report: Report, progress: session.Progress) -> Report:
     environment = session.simulator_environment() | {
         "ASCEND_RT_SIM_PRODUCT": report.product,
         "ASCEND_RT_SIM_DEVICES": str(report.devices),
-        "ASCEND_RT_SIM_CARDS": "separate",  # other programs on the simulator are no difference between the two
+        "ASCEND_RT_SIM_CARDS": "separate",  # other programs on the simulator must not cause differences
     }
     if report.library.get("cann"):
         environment["ASCEND_RT_SIM_CANN_VERSION"] = report.library["cann"]
@@ -78,7 +78,7 @@ def _is_same(call: Call, ours: list[Any] | None, theirs: list[Any] | None) -> bo
     if ours is None or theirs is None:
         return ours is theirs
     if "unprepared" in (ours[0], theirs[0]):
-        return True  # a function is missing that should have made something, and that is told already
+        return True  # a missing function should have made it; that is reported already
     return bool(ours[0] == theirs[0]) and call.has_right(ours[1]) == call.has_right(theirs[1])
 
 

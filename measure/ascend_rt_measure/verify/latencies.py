@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a process of its own: measure what calls cost on device 0, with the library in use.
+"""In a separate process: measure the latencies of calls on device 0, with the library in use.
 
 ``python -m ascend_rt_measure.verify.latencies [--smoke] [--only CASE ...]`` prints of each case
 
@@ -32,7 +32,7 @@ class Effort(NamedTuple):
     budget_ns: int
     most_samples: int
     least_samples: int
-    intervals: int  # of the host, to compare the device's clock with
+    intervals: int  # the host's, to compare the device's clock with
 
 
 FULL = Effort(150_000_000, 10_000, 5, 10)

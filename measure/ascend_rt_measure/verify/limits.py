@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a process of its own: find the limits of device 0, with the library in use.
+"""In a separate process: find the limits of device 0, with the library in use.
 
 ``python -m ascend_rt_measure.verify.limits [--smoke] [--only CASE ...]`` prints of each limit
 
@@ -10,7 +10,7 @@
 - ``ended``, if the limit was not asked: ``"refused"``; ``"blocked"``, the call did not return while nothing ran; or
   ``"bound"``, that there were as many as are tried or that it took too long, so that the limit is not known.
 
-What is created is destroyed before the next limit is looked for. Neither the memory of the device nor that of the host
+Objects are destroyed before the next limit is looked for. Neither the memory of the device nor that of the host
 is exhausted; nor are IPC events, which may end with the files that a process can open.
 """
 
@@ -57,7 +57,7 @@ def _asked(function: str, kinds: list[str], *arguments: int, answer: int = 0) ->
     return ask
 
 
-# Not those that tell one device from another, such as the numbers of chips and servers.
+# Attributes that identify a device, such as the numbers of chips and servers, are left out.
 _ATTRIBUTES = (
     "AICPU_CORE_NUM",
     "AICORE_CORE_NUM",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs are made of that measure on device 0, case by case: see latencies.py and limits.py.
+"""Parts of the programs that measure on device 0, case by case: see latencies.py and limits.py.
 
 Such a program prints lines of JSON and nothing else: ``{"begin": case}`` before a case, and after it
 ``{"case": case, ...}`` with what was found, or with ``error``: the ``function`` that failed or is missing, and its
@@ -35,7 +35,7 @@ Call = tuple[Callable[..., int], tuple[Any, ...]]
 
 
 class Resources(ExitStack):
-    """What a case has made; destroyed at its end, the newest first."""
+    """Objects of a case; destroyed at its end, the newest first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ def run(
             result = _outcome(cases[name], effort, fault)
             print(dumps({"case": name, **result}), file=out, flush=True)
         if fault is None:
-            lib.aclrtResetDevice(0)  # whatever these answer, what was found stands
+            lib.aclrtResetDevice(0)  # the result is kept whatever these answer
             lib.aclFinalize()
         faulthandler.cancel_dump_traceback_later()
 
@@ -189,6 +189,6 @@ def _outcome(case: Callable[[Resources, _Effort], Result], effort: _Effort, faul
             return case(held, effort)
     except AclError as error:
         first = error
-        while isinstance(first.__context__, AclError):  # what followed it while the case cleaned up
+        while isinstance(first.__context__, AclError):  # later errors came while the case cleaned up
             first = first.__context__
         return {"error": {"function": first.function, "code": first.code}}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a process of its own: make a list of calls of the C functions and tell what each answered.
+"""In a separate process: make a list of calls of the C functions and print the answer of each.
 
 Standard input is a JSON list of ``[function, argument, ...]``. A function with ``thread:`` before its name is called on
 a second thread, the same one for all of them; one with ``1792 x `` is called that often, or until it fails. An argument
 is a number, ``null``, ``"text:..."``, or
 
-- a list: a new array; an object: a new structure; what is in them may be arguments like these again; with the name of
+- a list: a new array; an object: a new structure; their members may be arguments like these again; with the name of
   a kept output at ``"@"`` that structure, changed;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name; ``"array:name:3:64"``: each is 64 at first;
@@ -16,9 +16,9 @@ is a number, ``null``, ``"text:..."``, or
 - ``"@name+64"``: the address 64 bytes behind it.
 
 Standard output is a line per call, written as soon as it has returned: ``[code, values of the outputs that are
-numbers]``; the texts ``"nan"``, ``"inf"`` and ``"-inf"`` stand for those numbers. Instead of a code there is
-``"missing"`` if the library has no such function, and ``"unprepared"`` if an output is wanted that no earlier call has
-made. What the library itself prints goes to standard error.
+numbers]``; the texts ``"nan"``, ``"inf"`` and ``"-inf"`` mean those numbers. Instead of a code there is
+``"missing"`` if the library has no such function, and ``"unprepared"`` if it needs an output that no earlier call has
+made. Output of the library goes to standard error.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def member(value: Any, c_type: Any) -> Any:
 
 
 def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
-    """Return the C value that an argument of a call stands for."""
+    """Return the C value of an argument of a call."""
     if value is None:
         return ffi.NULL
     if isinstance(value, list | dict):

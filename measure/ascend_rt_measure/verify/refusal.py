@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a process of its own: say why the library in use refuses every call, as a line of JSON; null: it does not."""
+"""In a separate process: print why the library in use refuses every call, as a line of JSON; null if it does not."""
 
 from __future__ import annotations
 

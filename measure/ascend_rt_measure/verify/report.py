@@ -27,7 +27,7 @@ _PRODUCTS = (
     (r"Ascend950", "950"),
     (r"Ascend910", "910"),
 )
-# What a library says of itself is kept only if it is the name of a chip or the number of a version: no path, no host.
+# Only names of chips and numbers of versions are kept of a library's texts: no path, no host.
 _VERSION = re.compile(r"V?\d[\w.+-]{0,63}", re.ASCII)
 _PUBLIC = {"soc": re.compile(r"Ascend[\w-]{1,32}", re.ASCII), "cann": _VERSION, "api": _VERSION, "driver": _VERSION}
 
@@ -41,7 +41,7 @@ class Played:
 
     state: str
     answers: list[list[Any]] = field(default_factory=list)
-    fingerprint: str = ""  # of its calls
+    fingerprint: str = ""  # a digest of its calls
     detail: str = ""
 
     def ended_early(self, name: str) -> str:
@@ -55,10 +55,10 @@ class Played:
 
 @dataclass
 class Report:
-    """What one run has found."""
+    """The findings of one run."""
 
     library: dict[str, Any]  # see about.py
-    devices: int  # that were named
+    devices: int  # number of devices that were named
     allow_reset: bool = False
     groups: dict[str, Played] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Report:
                 yield known[name], played
 
     def surprises(self, group: Group, played: Played) -> list[tuple[Call, list[Any]]]:
-        """Return the calls of a group that answered otherwise than is known, each with its answer."""
+        """Return the calls of a group whose answers are not the known ones, each with its answer."""
         if not self.is_known(group):
             return []
         pairs = zip(group.calls, played.answers)  # noqa: B905  (a crash leaves calls without an answer)
@@ -98,7 +98,7 @@ class Report:
     def missed(self) -> list[str]:
         """Return the functions that were to be called, but that a real library does not have."""
         if self.library["backend"] == "sim":
-            return []  # what is not simulated is in the table of coverage
+            return []  # functions that are not simulated are in the table of coverage
         return sorted({call.name for group, _ in self.played() for call in group.calls if self.lacks(call)})
 
     def save(self, path: str | Path) -> None:
@@ -166,8 +166,8 @@ def _is_answer(value: Any) -> bool:
     return are_numbers and (isinstance(code, int) or _is_text(code))
 
 
-# What the members of a report must be, to be compared: objects with these members, or any with ``str``; or as a
-# function says of the member, or of None if there is none.
+# The types of the members of a report that can be compared: objects with these members, or with any members (``str``),
+# or a function that accepts the member, or None if there is none.
 _SHAPE = {
     "library": {"backend": _is_text, "missing": lambda it: isinstance(it, list) and all(map(_is_text, it))}
     | {name: partial(_is_public, name) for name in _PUBLIC},
@@ -216,9 +216,9 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         content = loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no report of 'ascend-rt verify': {error}") from None
+        raise ValueError(f"{path} is not a report of 'ascend-rt verify': {error}") from None
     if not isinstance(content, dict) or "ascend_rt_report" not in content:
-        raise ValueError(f"{path} is no report of 'ascend-rt verify'")
+        raise ValueError(f"{path} is not a report of 'ascend-rt verify'")
     if content["ascend_rt_report"] != _FORMAT:
         raise ValueError(f"{path} has format {content['ascend_rt_report']}, and this version reads format {_FORMAT}")
     wrong = [name for name, shape in _SHAPE.items() if not _fits(content.get(name), shape)]

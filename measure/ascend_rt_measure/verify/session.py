@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of ``ascend-rt verify``: which groups are played, each in a process of its own, and what is measured."""
+"""A run of ``ascend-rt verify``: plays groups, each in a separate process, and measures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SECTIONS = ("recordings", "facts", *_MEASURES)
 _SECONDS_OF_MEASURES = 300.0
 # Groups or cases that end early, before the rest of the section is given up: something common is wrong.
 _MOST_IN_A_ROW = 8
-_SECONDS_TO_LOAD = 120.0  # of a library on a cold disk, and of the search for it
+_SECONDS_TO_LOAD = 120.0  # covers a library on a cold disk, and the search for it
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for.
+    """The options of a run.
 
     ``devices`` are numbers as programs use them now, ``seconds`` is the time limit of a group, ``chosen`` has names of
     sections and of groups, and ``environment`` is that of all processes.
@@ -40,7 +40,7 @@ class Plan:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
-# Told of a section, how much of it is done, how much there is, and what went wrong with what was done last.
+# Receives a section, the number of its parts done and in total, and the fault of the last part.
 Progress = Callable[[str, int, int, str], None]
 
 
@@ -162,7 +162,7 @@ def _in_turn(
 
 
 def played(group: Group, environment: Mapping[str, str], seconds: float) -> Played:
-    """Play a group in a process of its own."""
+    """Play a group in a separate process."""
     outcome = children.run("player", (), {**environment, **group.environment}, seconds, group.rows())
     answers = [
         [code, outputs if call.outputs is not None else []]

@@ -11,7 +11,7 @@ NOT_FINITE = ("nan", "inf", "-inf")
 
 
 def number(value: float) -> float | str:
-    """Return what stands for a number."""
+    """Return the JSON value of a number."""
     return value if math.isfinite(value) else str(value)
 
 
@@ -34,5 +34,5 @@ def loads(text: str) -> Any:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is no number of JSON")
+        raise ValueError(f"{text} is not a number of JSON")
     return value

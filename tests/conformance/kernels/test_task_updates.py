@@ -238,7 +238,7 @@ def test_an_updated_kernel_is_another_function_with_other_blocks(updated: Update
 
 
 @pytest.mark.simulator("kernels")
-@pytest.mark.parametrize("entry", [5, 9])  # there is no such function, or nothing to run in its place
+@pytest.mark.parametrize("entry", [5, 9])  # no such function, or no code for it
 def test_an_update_to_what_cannot_run_fails_when_it_runs(
     entry: int, updated: Updated, model: Model, lib: Any, ffi: Any
 ) -> None:

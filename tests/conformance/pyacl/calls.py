@@ -30,7 +30,7 @@ DATA = Path(__file__).resolve().parents[2] / "data" / "pyacl"
 
 FORMATS = json.loads((DATA / "signatures.json").read_text(encoding="utf-8"))
 
-# Of each letter of a format, a valid argument, and wrong ones.
+# Valid and wrong arguments for each letter of a format.
 VALID: dict[str, Any] = {**dict.fromkeys("kKiIlLHb", 0), "f": 1.0, "s": "x"}
 WRONG: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("kKI", ("x", 1.5, None)),
@@ -897,7 +897,7 @@ def _(acl: Recorder) -> None:
 
 @group("topic:allocators at work")
 def _(acl: Recorder) -> None:
-    """What the runtime gets from Python allocators: nothing (the values that they return are dropped)."""
+    """Python allocators give the runtime nothing: the values that they return are dropped."""
     ready(acl)
     s = stream_of(acl)
     d = acl("rt.allocator_create_desc")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make groups of calls of pyACL, each in a process of its own, and write down what came back.
+"""Make groups of calls of pyACL, each in a separate process, and record the answers.
 
 A result is written as a shape: types, the structure of tuples, lists and dicts, and values where they are stable.
-Handles and addresses, numbers of 1,000,000 and more, are ``int:handle``; what a call is told to be loose in is ``int``.
-An exception is its type and its text.
+Handles and addresses, numbers of 1,000,000 and more, are ``int:handle``; values in which a call is declared loose are
+``int``. An exception is its type and its text.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _shape_of_str(value: str, loose: bool) -> str:
 
 
 class Recorder:
-    """What a group gets: ``acl("rt.malloc", 1024, 0)`` makes the call and writes it down.
+    """The argument of a group: ``acl("rt.malloc", 1024, 0)`` makes the call and records it.
 
     Attributes
     ----------

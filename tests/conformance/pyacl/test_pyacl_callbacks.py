@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks of pyACL: they live as long as they are needed, their exceptions reach somebody, nothing deadlocks.
+"""Callbacks of pyACL: they live as long as they are needed, their exceptions are reported, nothing deadlocks.
 
-Each script runs in a process of its own: an exception callback, and who processes reports, are process-wide.
+Each script runs in a separate process: exception callbacks and the processing of reports are process-wide.
 """
 
 from __future__ import annotations

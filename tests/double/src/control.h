@@ -1,4 +1,4 @@
-// What the official library lacks: the simulator's control, and the variables of the environment that it reads.
+// Additions to the official library: the simulator's control, and the variables of the environment that it reads.
 #pragma once
 
 #include <string>

@@ -9,8 +9,8 @@
 namespace unforgiving {
 
 // ASCEND_RT_DOUBLE_FAIL=aclrtMalloc:3=207001;*:100=507899: the third call of aclrtMalloc fails with the code, and the
-// hundredth of any function; 0 stands for every call. ASCEND_RT_DOUBLE_SLOW has milliseconds instead, before the call;
-// -1 stands for ever.
+// hundredth of any function; 0 means every call. ASCEND_RT_DOUBLE_SLOW has milliseconds instead, before the call;
+// -1 means forever.
 struct Rule {
     std::string function;
     std::uint64_t nth;

@@ -21,7 +21,7 @@ def outcome(function, place):
 
 def same(function):
     """Compare what comes of a function of the place of tensors."""
-    # What is freed here is what the next outputs get.
+    # The next outputs reuse the memory that is freed here.
     del [torch.full((1 << 12,), float("nan"), device="npu") for _ in range(4)][:]
     expected, found = outcome(function, "cpu"), outcome(function, "npu")
     assert len(expected) == len(found), (expected, found)

@@ -1,4 +1,4 @@
-"""An operator that fails when its turn comes; the first argument tells who gets to know it."""
+"""An operator that fails when its turn comes; the first argument names the call that reports it."""
 
 import json
 import os

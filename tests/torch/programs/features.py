@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands over operators: torch.compile without a compiler, autocast, ranges in a profile."""
+"""Features above operators: torch.compile without a compiler, autocast, ranges in a profile."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves, tree_map
 
 SAMPLES = 2
-EVERY = 3  # of the database, which would take a minute
+EVERY = 3  # the database would take a minute
 RANDOM = ("attention", "bernoulli", "cauchy", "dropout", "exponential", "fractional", "geometric", "log_normal",
           "multinomial", "normal", "rand", "rrelu", "uniform")  # fmt: skip
 

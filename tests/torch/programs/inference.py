@@ -1,4 +1,4 @@
-"""An inference loop: copies from and to pinned memory on streams of their own, two batches in flight."""
+"""An inference loop: copies from and to pinned memory on separate streams, two batches in flight."""
 
 import json
 

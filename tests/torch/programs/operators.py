@@ -20,7 +20,7 @@ def same(result, expected):
 on_cpu = torch.arange(24.0).reshape(2, 3, 4)
 x = on_cpu.to(device)
 
-# Views and offsets; what is written through a view is seen through the other.
+# Views and offsets; writes through one view are seen through the other.
 same(x[1:, ::2, 1:].transpose(0, 2) * 2, on_cpu[1:, ::2, 1:].transpose(0, 2) * 2)
 view, view_on_cpu = x.permute(2, 0, 1)[1:3], on_cpu.permute(2, 0, 1)[1:3]
 view.mul_(3)

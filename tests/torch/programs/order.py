@@ -12,7 +12,7 @@ torch.npu.set_device(0)
 a, b = torch.npu.Stream(), torch.npu.Stream()
 torch.npu.synchronize()
 
-# The host goes on while nothing runs; what is queued sees what is queued before it.
+# The host goes on while nothing runs; queued calls see the results of those queued before them.
 x = torch.zeros(8, device="npu")
 torch.npu.synchronize()
 with sim.held():

@@ -44,7 +44,7 @@ for function in (
 grown = growth(lambda: torch.add(x, 1, out=y))
 assert grown < 128 * MIB, grown
 
-# What is wrong is an error of the call, whatever the size.
+# A wrong argument is an error of the call, whatever the size.
 for wrong in (
     lambda: index.add_(0.5),
     lambda: index.logit_(),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs with streams, devices, views, copies, frees and graphs, against a sequential model on the CPU.
 
-``random_programs.py FIRST COUNT`` runs the programs with these seeds, two at a time on threads of their own. A program
+``random_programs.py FIRST COUNT`` runs the programs with these seeds, two at a time on separate threads. A program
 waits where it must, by an event for each use of a storage, and nowhere else; then every tensor is what the same calls
 make of tensors of the CPU, one after the other. All numbers are whole and small, so that they are exact.
 """
@@ -50,7 +50,7 @@ class Storage:
 
     written: tuple[Place, torch.npu.Event] | None = None
     read: list[tuple[Place, torch.npu.Event]] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)  # that have used it
+    places: list[Place] = field(default_factory=list)  # streams that have used it
 
 
 @dataclass(eq=False)
@@ -347,7 +347,7 @@ def run(seeds: range, failures: list[str]) -> None:
         torch.manual_seed(seed)
         try:
             Program(seed).run()
-        except BaseException as error:  # is told by the main thread
+        except BaseException as error:  # reported by the main thread
             failures.append(f"seed {seed}: {type(error).__name__}: {error}")
             return
 

@@ -1,4 +1,4 @@
-"""What does not run says so, at once, and the device can be used on."""
+"""Unsupported calls are refused at once, and the device stays usable."""
 
 import json
 
@@ -19,7 +19,7 @@ def error_of(function, *arguments, **keywords):
 
 assert "npu::npu_moe_re_routing" in error_of(torch_npu.npu_moe_re_routing, x, x)
 assert "aten::_to_sparse" in error_of(x.to_sparse)
-# What the CPU refuses, with the CPU's words.
+# Refusals of the CPU, with the CPU's words.
 assert "shapes cannot be multiplied" in error_of(torch.mm, x, torch.ones(3, 3, device="npu"))
 assert "must match the size of tensor b" in error_of(x.add_, torch.ones(3, device="npu"))
 # A tensor of the CPU is not taken for one of the device, in either place; a number and indices are.

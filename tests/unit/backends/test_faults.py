@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults on demand: from Python, from C, and from the environment. Each case has a process of its own."""
+"""Faults on demand: from Python, from C, and from the environment. Each case has a separate process."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_a_device_that_was_lost_before_it_was_set_is_reset_by_force(child) -> No
     assert child(script, ASCEND_RT_SIM_FAULTS="lose:0=507010") == [507010, 507007, 0, 0]
 
 
-# What another stream is answered meanwhile: those that a reset ends are closed without a call.
+# Calls on another stream meanwhile; streams that a reset ends are closed without a call.
 @pytest.mark.parametrize(("call", "other"), [("stream.close", 507901), ("context.close", 507901), ("device.reset", 0)])
 def test_the_first_end_of_a_stream_on_a_device_that_is_down_blocks(run, call: str, other: int) -> None:
     # The program is asked whether it interrupts the call while that blocks.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that are kept busy for a number of the device's cycles. Each case has a process of its own."""
+"""Streams that are kept busy for a number of the device's cycles. Each case has a separate process."""
 
 from __future__ import annotations
 

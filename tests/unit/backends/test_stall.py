@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that waits long, without a time limit, says who waits for what."""
+"""A thread that waits long, without a time limit, explains the chain of waits."""
 
 from __future__ import annotations
 
@@ -384,7 +384,7 @@ def test_a_deadlock_is_found_beside_threads_of_other_libraries(name: str) -> Non
         assert program.stderr is not None
         lines = [program.stderr.readline() for _ in range(3)]
         program.kill()
-    assert lines[0].startswith(f"ascend_rt simulator: {function} waits for ever for task 1 of stream ")
+    assert lines[0].startswith(f"ascend_rt simulator: {function} waits forever for task 1 of stream ")
     assert "is not recorded" in lines[1]
     assert lines[2] == "  and nothing is left that could end that: a deadlock\n"
 

@@ -115,6 +115,13 @@ def test_the_picture_shows_who_works_when() -> None:
     assert ruler.endswith("64.0 ms")
 
 
+@pytest.mark.parametrize("columns", [40, 60])
+def test_the_picture_fits_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ascend_rt.cli.terminal.width", lambda: columns)
+    lines = timeline.draw([[timeline.Span("device to device", 0, 10), timeline.Span("device to host", 10, 20)]])
+    assert max(map(len, lines)) == columns
+
+
 def test_a_picture_of_one_short_copy() -> None:
     assert timeline.draw([[timeline.Span("in", 1, 1)]])[0].split("|")[1][0] == "0"
 
@@ -145,8 +152,8 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("arguments", "environment", "message"),
     [
-        (("--backend", "gpu"), {}, "invalid choice: 'gpu'"),
-        (("--chunk-mib", "0"), {}, "a chunk is 1 to 1024 MiB"),
+        (("--backend", "gpu"), {}, "--backend expects one of auto, cann, sim, got 'gpu'"),
+        (("--chunk-mib", "0"), {}, "--chunk-mib expects an integer from 1 to 1024, got '0'"),
         ((), {"ASCEND_RT_BACKEND": "gpu"}, "unknown backend 'gpu'; it is one of auto, cann, sim"),
         ((), {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": "/nowhere/libascendcl.so"}, "no such file"),
         ((), {"ASCEND_RT_SIM_PRODUCT": "A100"}, "ASCEND_RT_SIM_PRODUCT=A100 is not one of 910B"),

@@ -40,7 +40,7 @@ def functions(declared: Any) -> dict[str, Any]:
 
 
 def normal(declaration: str) -> str:
-    """Return a declaration in one spelling: spaces are no matter, and an empty list of parameters is (void)."""
+    """Return a declaration in one spelling: spaces do not matter, and an empty list of parameters is (void)."""
     text = re.sub(r"\s*([*(),;])\s*", r" \1 ", declaration.rstrip("; \n"))
     text = re.sub(r"\(\s*\)", "( void )", text)
     return " ".join(text.split())
@@ -146,7 +146,7 @@ def published_source() -> str:
         lines.append(f'_Static_assert(sizeof({name}) == sizeof({mine[name]}), "size of {name}");')
         for field in fields(structure["c"]):
             equal = [f"offsetof({name}, {field}) == offsetof({mine[name]}, {field})"]
-            if f"{field}[0]" not in structure["c"]:  # no size is told
+            if f"{field}[0]" not in structure["c"]:  # no size is given
                 equal.append(f"sizeof((({name} *)0)->{field}) == sizeof((({mine[name]} *)0)->{field})")
             lines += [f'_Static_assert({condition}, "{name}.{field}");' for condition in equal]
     return "\n".join(lines) + "\n"

@@ -76,7 +76,7 @@ def test_a_subclass_chooses_its_names_freely(stream: Stream) -> None:
     pool = Pool()
     pool.register(stream)
     sim.run_operator(stream, 64)
-    Recording().register(stream)  # which takes the place of the other
+    Recording().register(stream)  # which replaces the other
     stream.synchronize()
     assert [name for name, *_ in pool.calls] == ["allocate", "free"]
     assert pool.live_buffers == 0
@@ -219,7 +219,7 @@ def test_a_registration_keeps_the_allocator_alive(stream: Stream) -> None:
 
 
 def test_descriptors_are_destroyed(device: Device, override: Any) -> None:
-    # The calls are counted: the runtime does not tell how many descriptors exist.
+    # The calls are counted: the runtime does not report how many descriptors exist.
     count = {"aclrtAllocatorCreateDesc": 0, "aclrtAllocatorDestroyDesc": 0}
     functions: dict[str, Any] = {}
     for name in count:

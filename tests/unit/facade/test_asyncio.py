@@ -132,7 +132,7 @@ def test_a_failed_task_is_raised(wait, stream: Stream) -> None:
 
     with sim.faults():
         asyncio.run(main())
-        with nullcontext() if wait is WAITS["stream.done"] else pytest.raises(TaskFailed):  # the stream tells it once
+        with nullcontext() if wait is WAITS["stream.done"] else pytest.raises(TaskFailed):  # the stream reports it once
             stream.synchronize()
 
 
@@ -156,7 +156,7 @@ def test_a_failure_that_a_cancelled_wait_was_told_is_raised_by_the_next(stream: 
     with sim.faults():
         asyncio.run(main())
         with pytest.raises(TaskFailed, match="507015"):
-            synchronize_again_and_again()  # the thread that was left may be told first, and take its time to say so
+            synchronize_again_and_again()  # the abandoned thread may receive it first, and report it late
 
 
 def test_an_abort_ends_the_wait(wait, stream: Stream) -> None:

@@ -164,7 +164,7 @@ told([[it[:2] for it in misuse], rounds])
     misuse, rounds = child(_START + script, ASCEND_RT_SIM_PRODUCT="310B")
     assert misuse == [
         ["NotSupported", 207000],
-        ["AclError", 107005],  # a number that nobody has used in the model
+        ["AclError", 107005],  # a number that is unused in the model
         ["InvalidArgument", 107000],
         ["InvalidArgument", 107000],
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: all of them, what tells them apart, and their access to each other."""
+"""Devices: all of them, their differences, and their access to each other."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_peer_is_a_device(device: Device) -> None:
 
 # --- properties ------------------------------------------------------------------------------------------------------
 
-# What every product and every release with the question answers.
+# The answer of every product, and of every release that has the function.
 ALWAYS = {
     "ai_cores": DevAttr.AICORE_CORE_NUM,
     "cube_cores": DevAttr.CUBE_CORE_NUM,
@@ -152,7 +152,7 @@ def test_properties_of_products(product: str, child: Any) -> None:
     assert properties["custom_op_privilege"] is False
     assert form_factor.startswith("<DeviceFormFactor.")
     assert chip == 1
-    assert message is None  # of an attribute that the product does not have
+    assert message is None  # an attribute that the product does not have
     for name in OF_950:
         assert (properties[name] is not None) == (product == "950"), name
     assert (properties["super_pod_id"] is not None) == (product in ("910C", "950"))

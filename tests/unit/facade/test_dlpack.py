@@ -104,7 +104,7 @@ class Producer:
         self.given_back += 1
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        # What torch does for the tensors of a back end that was renamed, as torch_npu's is.
+        # Acts as torch does for tensors of a renamed back end, such as torch_npu's.
         raise ValueError("Unknown device type npu for Dlpack")
 
     def __dlpack__(self, **options: Any) -> object:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are told of every task that fails."""
+"""Functions that are called for every task that fails."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ IN_TIME = 20
 
 @pytest.fixture
 def fail(stream: Stream) -> Iterator[Callable[..., None]]:
-    """Return a function that makes a task fail; what the streams report of that is of no interest here."""
+    """Return a function that makes a task fail; the streams' reports of it are ignored."""
     used = {stream}
 
     def make(code: int = CODE, on: Stream = stream) -> None:
@@ -206,7 +206,7 @@ def test_an_exception_is_reported_and_the_others_are_told(
 
 @pytest.fixture
 def burst(fail: Any) -> Callable[[int], list[int]]:
-    """Return a function that makes tasks fail while the first is being told, and returns the codes that are told."""
+    """Return a function that makes tasks fail during the first report, and returns the reported codes."""
 
     def make(failures: int) -> list[int]:
         entered, proceed = threading.Event(), threading.Event()
@@ -294,7 +294,7 @@ def fail():
 
 @pytest.fixture
 def finish(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Return a function that runs a script in a process of its own, which must end."""
+    """Return a function that runs a script in a separate process, which must end."""
 
     def run(script: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", START + textwrap.dedent(script)]

@@ -24,7 +24,7 @@ class WithProtocol:
 
 
 class Torch:
-    """As torch_npu's streams and events tell their handles."""
+    """Has its handle where torch_npu's streams and events have theirs."""
 
     def __init__(self, of: Stream | Event) -> None:
         if isinstance(of, Stream):

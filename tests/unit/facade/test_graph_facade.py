@@ -389,7 +389,7 @@ def test_the_default_stream_is_not_captured(device) -> None:
         pass
 
 
-# --- what a graph tells ----------------------------------------------------------------------------------------------
+# --- information about graphs -----------------------------------------------------------------------------------------
 
 
 def test_names_and_numbers(stream) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that two processes share, in Python: who sees whose record, and what is refused."""
+"""Events that two processes share, in Python: records seen by the other process, and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ascend_rt.testing import Latch
 
 KEY_SIZE = 64
 
-# What the second process is told.
+# The messages to the second process.
 OPEN = "objects.update(e=rt.Event.open({!r}))"
 MAY_OPEN = "code_of(lambda: rt.Event.open({!r}).close())"
 EXPORT = "(objects.update(e=rt.Event(ipc=True)), objects['e'].export())[1]"

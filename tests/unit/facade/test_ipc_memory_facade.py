@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that two processes share, in Python: who exports, who opens, and who lets go when."""
+"""Memory that two processes share, in Python: export, opening, and the order of release."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ascend_rt.testing import Latch
 
 SIZE = 4 << 20
 
-# What the second process is told.
+# The messages to the second process.
 OPEN = "(memory := rt.IpcMemory.open({!r}, 4 << 20)) and None"
 MAY_OPEN = "code_of(lambda: rt.IpcMemory.open({!r}, 4 << 20).close())"
 READ = "rt.copy(b := bytearray({size}), memory[{at}:{at} + {size}]) or bytes(b)"
@@ -215,7 +215,7 @@ def test_every_export_has_a_key(device: Device) -> None:
     with Buffer(SIZE) as first, Buffer(SIZE) as second, IpcMemory(first) as one, IpcMemory(second) as other:
         assert one.key != other.key
         assert all(isinstance(it.key, bytes) and 0 < len(it.key) < 65 for it in (one, other))
-    assert one.key  # it can be told, but opens nothing
+    assert one.key  # it is a valid key, but opens nothing
     assert "closed" in repr(one)
 
 

@@ -114,7 +114,7 @@ def test_without_types_a_function_gets_the_block(binary: Binary, stream: Stream,
         launched.launch(stream, 1, np.int8(-1), buffer, np.float32(1.5), Shape(3, 0.5), pair)
         launched.launch(stream, 1)
         stream.synchronize()
-        as_in_c = struct.unpack("<b7xQf4xH6xdB7xd", packed[0])  # what is in gaps is undefined
+        as_in_c = struct.unpack("<b7xQf4xH6xdB7xd", packed[0])  # gaps are undefined
         assert as_in_c == (-1, buffer.handle, 1.5, 3, 0.5, 1, 2.5)
         assert packed[1] == bytes(8)
 
@@ -197,7 +197,7 @@ def test_a_launch_takes_a_time_limit_and_a_schedule(binary: Binary, stream: Stre
 
 @pytest.mark.parametrize(
     ("timeout", "limit"),
-    [(1e-9, 1), (0.5, 500_000), (8192, 8_192_000_000), (math.inf, 0)],  # to C 0 is for ever
+    [(1e-9, 1), (0.5, 500_000), (8192, 8_192_000_000), (math.inf, 0)],  # to C 0 means forever
 )
 def test_a_time_limit_is_passed_in_microseconds(timeout: float, limit: int) -> None:
     _, (configuration, _) = launch_config(timeout, None)
@@ -471,7 +471,7 @@ def launched(kernel: Any, stream: Stream, packed: list[bytes], *arguments: Any) 
     """Return the block of arguments of a launch, or its error."""
     packed.clear()
     try:
-        with np.errstate(over="ignore"):  # of numbers beyond float32, for which Python asks numpy
+        with np.errstate(over="ignore"):  # numbers beyond float32 go through numpy
             kernel.launch(stream, 1, *arguments)
     except Exception as error:
         return type(error), str(error)

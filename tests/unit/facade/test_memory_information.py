@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runtime knows of addresses and of a device's memory."""
+"""Information of the runtime about addresses and a device's memory."""
 
 from __future__ import annotations
 

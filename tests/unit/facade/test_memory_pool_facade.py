@@ -17,7 +17,7 @@ from ascend_rt import Buffer, Device, MemoryPool, PinnedBuffer, Stream, copy, co
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument
 from ascend_rt.testing import Latch
 
-PAGE = 2 << 20  # what pools count in
+PAGE = 2 << 20  # the unit of pools
 
 pytestmark = [
     pytest.mark.simulator(
@@ -208,7 +208,7 @@ def test_a_pool_that_is_closed_takes_its_buffers_memory(device: Device, stream: 
         fill(buffer, 1)
     buffer.close()
     del other
-    stream.synchronize()  # what is gone is not freed once more
+    stream.synchronize()  # memory that is gone is not freed once more
 
 
 def test_work_keeps_what_it_uses(pool: MemoryPool, stream: Stream, other: Stream) -> None:
@@ -311,7 +311,7 @@ def test_a_buffer_that_another_thread_discards(
 def test_objects_of_a_cycle_may_be_discarded_in_any_order(
     order: tuple[int, ...], device: Device, stream: Stream
 ) -> None:
-    # The collector calls the finalizers of a cycle in an order of its own, each while all objects are still there.
+    # The collector calls the finalizers of a cycle in an arbitrary order, each while all objects are still there.
     pool, short = MemoryPool(device), Stream()
     cycle: list[Any] = [pool, short, pool.allocate(64, short), pool.allocate(64, stream)]
     fill_async(cycle[2], 1, short)

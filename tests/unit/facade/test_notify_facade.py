@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifies in Python: who waits for whom, in one process and in two, and what is refused."""
+"""Notifies in Python: records and waits, in one process and in two, and refusals."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_long_wait_does_not_end_early(
     assert not other.is_done
     notify.record(stream)
     other.synchronize()
-    assert limits == [{None: 0, math.inf: 0, 1e300: 0, 1000.5: 1001}[timeout]]  # 0 is for ever
+    assert limits == [{None: 0, math.inf: 0, 1e300: 0, 1000.5: 1001}[timeout]]  # 0 means forever
 
 
 @pytest.mark.parametrize("timeout", [0, -1, -math.inf, math.nan])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all objects of the facade have in common: when they are equal, and what they say of themselves."""
+"""Common behaviour of all objects of the facade: equality and representation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The argument ``stream`` of everything that enqueues: the current stream, and what is no stream."""
+"""The argument ``stream`` of everything that enqueues: the current stream, and refused objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ AIV_ERROR = 507015
 
 
 class Things:
-    """What the calls work on."""
+    """Objects that the calls work on."""
 
     def __init__(self, device: Device, stream: Stream) -> None:
         self.memory, self.pinned = Buffer(64), PinnedBuffer(64)
@@ -80,7 +80,7 @@ ENQUEUE: dict[str, Callable[..., object]] = {
     "Notify.record": lambda it, *on: it.notify.record(*on),
     "Generator": lambda it, *on: Generator(42, *on).normal(it.memory, 0.0, 1.0),
 }
-BARRIER = {"cmo_barrier": lambda it, *on: cmo_barrier([1], *on)}  # of another product
+BARRIER = {"cmo_barrier": lambda it, *on: cmo_barrier([1], *on)}  # another product's
 FREE = {"PoolBuffer.close": lambda it, *on: it.pool.allocate(64).close(*on)}  # also when the stream is closed
 
 
@@ -101,7 +101,7 @@ def test_the_task_is_on_the_stream(
 
 
 class TensorStream:
-    """What torch_npu's streams look like."""
+    """Looks like torch_npu's streams."""
 
     npu_stream = 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pending copy keeps alive, and for how long."""
+"""Objects that a pending copy keeps alive, and for how long."""
 
 from __future__ import annotations
 

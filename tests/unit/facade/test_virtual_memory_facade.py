@@ -308,7 +308,7 @@ def test_objects_may_be_dropped_in_any_order(device: Device) -> None:
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_objects_of_a_cycle_may_be_discarded_in_any_order(order: tuple[int, ...], device: Device) -> None:
-    # The collector calls the finalizers of a cycle in an order of its own, each while all objects are still there.
+    # The collector calls the finalizers of a cycle in an arbitrary order, each while all objects are still there.
     free = device.memory_info.free
     virtual, memory = VirtualMemory(2 * HUGE), PhysicalMemory(HUGE, device)
     cycle: list[Any] = [virtual, memory, *(virtual.map(memory, at * HUGE) for at in range(2))]
@@ -380,7 +380,7 @@ def test_memory_is_exported_once(device: Device) -> None:
         memory.export([])
     with pytest.raises(OverflowError):
         memory.export([1 << 40])
-    assert memory.export([os.getpid()])  # what failed before has cost nothing
+    assert memory.export([os.getpid()])  # the failed attempts have cost nothing
     with pytest.raises(InvalidArgument):
         memory.export()
 

@@ -299,4 +299,4 @@ def test_a_failure_is_reported_while_other_threads_ask_for_it(device: Device, ba
 
             assert any(at_once(use))
             assert is_raised(event.synchronize)  # the event keeps it
-            assert not is_raised(stream.synchronize)  # the stream has told it
+            assert not is_raised(stream.synchronize)  # the stream has reported it

@@ -145,7 +145,7 @@ def test_what_many_copies_use_is_kept_once(stream: Stream, other: Stream) -> Non
         for _ in range(10):
             copy_async(memory, pinned, stream)
         assert len(stream._retention) == 1
-        stream.record()  # what comes now is of another batch
+        stream.record()  # the next ones belong to another batch
         copy_async(memory, pinned, stream)
         assert len(stream._retention) == 2
 

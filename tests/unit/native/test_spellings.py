@@ -32,7 +32,7 @@ from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 
 class Things:
-    """What calls are made with; they are closed at the end."""
+    """Arguments of the calls; they are closed at the end."""
 
     def __init__(self, device: Device) -> None:
         self.stream, self.other, self.event = Stream(), Stream(), Event()
@@ -271,7 +271,7 @@ def outcome(use: Use, it: Things) -> tuple[str, str]:
         kind, text = "result", repr(use(it))
     except Exception as error:
         kind, text = type(error).__name__, str(error)
-    kind = "ValueError" if kind == "BufferError" else kind  # of numpy, by its version
+    kind = "ValueError" if kind == "BufferError" else kind  # numpy's, by its version
     text = re.sub(r"\. Did you mean .*", "", text)  # by the version of Python
     text = re.sub(r".* is read-only|.* is not writable", "…", text)
     return kind, re.sub(r"0x[0-9a-f]+|\d{9,}|stream \d+|<ascend_rt\.(Event|Stream) [^>]*>", "…", text)

@@ -33,7 +33,7 @@ def launch(run):
 
 @pytest.fixture
 def which(tmp_path: Path) -> Path:
-    """Return a script that tells which ``acl`` it got."""
+    """Return a script that prints which ``acl`` it got."""
     script = tmp_path / "scripts" / "which.py"
     script.parent.mkdir()
     script.write_text(WHICH, encoding="utf-8")
@@ -42,7 +42,7 @@ def which(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def vendor(tmp_path: Path) -> Path:
-    """Return a directory with an ``acl`` that stands for the vendor's."""
+    """Return a directory with an ``acl`` that replaces the vendor's."""
     directory = tmp_path / "vendor"
     directory.mkdir()
     (directory / "acl.py").write_text("VENDOR = True\n", encoding="utf-8")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.simulator("independent")
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# What the search asks a library before it is used: the look-alike has to answer.
+# Calls that the search makes before it uses a library: the look-alike has to answer.
 _ASKED = ("aclrtGetDeviceCount", "aclrtGetSocName")
 
 
@@ -85,7 +85,7 @@ def test_generated_functions_pass_their_arguments_on_in_order(
 
 
 def test_a_library_without_the_function_answers_that_it_is_not_supported(build: Any, run: Any, tmp_path: Path) -> None:
-    library = build(tmp_path / "libascendcl.so")  # of a release that has neither
+    library = build(tmp_path / "libascendcl.so")  # a release that has neither
     calls = [("acl.rt.get_event_avail_num", []), ("acl.rt.get_function_name", [1, 8]), ("acl.rt.create_event", [])]
 
     assert run_calls(run, library, calls) == ["= [0, 207000]", '= ["", 207000]', "= [0, 0]"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever follows a citation of a rule finds it: docs/semantics/README.md says how comments and pages cite."""
+"""Every citation of a rule leads to it: docs/semantics/README.md says how comments and pages cite."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OBSERVED = re.compile(r"\[obs\b[^\]]*\]")
 def sections(page: str) -> dict[str, str]:
     """Return the text of every section of a page by its number, that of the sections inside it included.
 
-    Items of numbered lists and rows of tables that begin with a number of their own count as sections.
+    Items of numbered lists and rows of tables that begin with a number count as sections.
     """
     found: dict[str, str] = {}
     current = ""

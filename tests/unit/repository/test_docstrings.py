@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples in docstrings, and on the pages of the reference, run and print what they say.
 
-Each docstring has a namespace of its own, with all of ``ascend_rt``, ``np``, and a ``stream`` of device 0, which is
+Each docstring has a separate namespace, with all of ``ascend_rt``, ``np``, and a ``stream`` of device 0, which is
 set. One that sets ``os.environ``, for another simulated machine, has a new process, in which nothing is set up. The
 others of a module share a process.
 """
@@ -24,7 +24,7 @@ SOURCES = [
 ITS_OWN = ("driver.py", "library.py", "sim.py", "versions.py")
 
 
-@pytest.mark.simulator("faults", "the examples cause failures and stand in for kernels")
+@pytest.mark.simulator("faults", "the examples cause failures and replace kernels")
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_run(source: Path, programs: Programs, tmp_path: Path, backend: str) -> None:
     if backend != "sim" and source.name in ITS_OWN:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.simulator("independent")
 
 ROOT = Path(__file__).parents[3]
 
-# From the lowest floor to the highest. What is not named is a public module.
+# From the lowest floor to the highest. Other modules are public.
 FLOORS = (
     ("_aclrt", "_generated", "backends", "enums", "errors", "options"),
     ("_startup",),
@@ -48,7 +48,7 @@ def room_of(module: str) -> str:
 
 
 def imports_of(module: str, tree: ast.AST, names: set[str], is_late: bool = False) -> Iterator[Import]:
-    """Yield what a module imports of the package when it runs; what only type checkers import has no floor."""
+    """Yield what a module imports of the package when it runs; imports for type checkers alone have no floor."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries over the runtime: who finds them, what they have, and that they belong to one runtime."""
+"""The libraries that use the runtime: how they are found, their functions, and that they share one runtime."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BOUND = [
     "rtGetC2cCtrlAddr",
     "rtKernelLaunch",
 ]
-# Those that it looks up when it needs them, and cannot do without.
+# Functions that it looks up on demand, and cannot do without.
 LOOKED_UP = ["aclSetCompileopt", "aclGetCompileopt", "aclGetCompileoptSize", "aclrtCtxSetSysParamOpt"]
 
 SHOW = """

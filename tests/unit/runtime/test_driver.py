@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The seam: what the C functions are once a library is loaded, and what takes their place where none may be called.
 
-A process has one library, so most cases run in a process of their own.
+A process has one library, so most cases run in separate processes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_functions_are_cffis_own_and_plain_attributes(run) -> None:
 
 
 def test_the_simulator_loads_after_other_libraries_in_c_plus_plus(run) -> None:
-    """What they have used of the C++ library's thread-local variables is not where the simulator has its own."""
+    """Their thread-local variables of the C++ library are not those of the simulator."""
     code = """if True:
         import ctypes
         ctypes.CDLL("libstdc++.so.6").__cxa_get_globals()
@@ -189,7 +189,7 @@ writer = os.open({str(gate)!r}, os.O_WRONLY)  # returns when the constructor has
 
 # --- raw calls are safe ----------------------------------------------------------------------------------------------
 
-# Calls every documented function with nothing: NULL, 0, {0}. What a call answers does not matter; that it answers does.
+# Calls every documented function with nothing: NULL, 0, {0}. The value of the answer does not matter.
 CALL_ALL = """
 from ascend_rt import ffi, lib
 from ascend_rt._generated.functions import FUNCTIONS

@@ -291,7 +291,7 @@ def test_an_ended_object_says_why_it_cannot_be_used(answers: Answers) -> None:
 
 def test_closing_and_collecting_an_ended_object_is_silent(answers: Answers) -> None:
     silent = {name: found for name, found in answers.items() if name.startswith(SILENT)}
-    assert len(silent) > 100  # of each kind of object
+    assert len(silent) > 100  # one of each kind of object
     assert {outcome for found in silent.values() for outcome, _ in found} == {""}
 
 
@@ -652,7 +652,7 @@ def test_a_reset_by_pyacl_ends_only_with_the_last_reference(second: Device) -> N
 
 def test_a_reset_by_pyacl_may_take_the_reference_of_the_facade(second: Device) -> None:
     event = Event()
-    assert acl.rt.reset_device(1) == 0  # of a device that pyACL has not set
+    assert acl.rt.reset_device(1) == 0  # a device that pyACL has not set
     assert is_refused(event.synchronize)
     with pytest.raises(AclError, match="507007"):
         second.reset()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of the interpreter is bounded: whatever is pending, whatever other threads do, whatever never returns.
 
-It aborts nothing. What it cannot give back it names in one warning.
+It aborts nothing. It names in one warning the objects that it cannot give back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-# Every script has a device, a stream and an event that is never recorded. What is pending is waited for briefly here.
+# Every script has a device, a stream and an event that is never recorded. Pending work is waited for briefly here.
 START = """
 import ascend_rt as rt
 import atexit, contextlib, os, sys, threading
@@ -81,7 +81,7 @@ Finished = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def finish(tmp_path: Path) -> Finished:
-    """Return a function that runs a script in a process of its own, which must end."""
+    """Return a function that runs a script in a separate process, which must end."""
 
     def run(script: str, start: str = START) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", start + textwrap.dedent(script)]
@@ -313,7 +313,7 @@ print("end", flush=True)
 
 @pytest.fixture
 def vendor(build: Any, vendor_source: Any, declarations: Any, declared: Any, tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that builds a look-alike in which some functions do something of their own."""
+    """Return a function that builds a look-alike in which some functions are replaced."""
 
     def make(**bodies: str) -> Path:
         def is_usual(function: Any) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever looks at a stream or an event hears of a task that has failed, and of each failure once."""
+"""Calls on a stream or an event report a task that has failed, and each failure once."""
 
 from __future__ import annotations
 
@@ -387,7 +387,7 @@ def test_an_event_tells_what_was_recorded_before_the_report(copies: Any) -> None
         assert told(lambda: event.synchronize(timeout=1)) == CODE
         assert told(stream.synchronize) == CODE
         assert told(stream.synchronize) == 0
-        assert told(event.synchronize) == CODE  # what it was recorded behind has failed, and that stays true
+        assert told(event.synchronize) == CODE  # the work before its record has failed, and that stays true
         event.record(stream)
         assert event.is_done
         event.synchronize()
@@ -401,7 +401,7 @@ def test_an_event_tells_what_only_the_report_has_told(uses_memory: bool, lib: An
             fill_async(memory, 0, stream)
         event.record(stream)
         assert lib.aclrtSynchronizeStream(stream._handle) == 0
-        sim.fail_call("aclrtSynchronizeStream", CODE)  # no callback is told of that
+        sim.fail_call("aclrtSynchronizeStream", CODE)  # no callback is called for that
         assert told(stream.synchronize) == CODE
         assert told(lambda: event.is_done) == CODE
         assert told(event.synchronize) == CODE
@@ -415,7 +415,7 @@ def test_a_report_that_was_made_to_others_ends_the_failure(copies: Any, lib: Any
         copies(stream)
         event.record(stream)
         assert lib.aclrtSynchronizeStream(stream._handle) == CODE  # as another package does that uses the stream
-        is_known = not failures.needs_polling  # otherwise nobody else can know
+        is_known = not failures.needs_polling  # otherwise no other object can know
         assert told(event.synchronize) == (CODE if is_known else 0)
         assert told(stream.check) == (CODE if is_known else 0)
         assert told(stream.synchronize) == 0
@@ -572,7 +572,7 @@ def test_more_failures_than_are_kept(device: Device) -> None:
         with pytest.raises(TaskFailed) as failed:
             one.synchronize()
         assert failed.value.code == CODE
-        assert failed.value.task is None  # the runtime still tells the code
+        assert failed.value.task is None  # the runtime still returns the code
 
 
 def test_every_error_of_the_package_has_one_base() -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failures that tasks leave: what is told once, what stays, what stops, and what a lost device refuses.
+"""Failures that tasks leave: reports, lasting effects, streams that stop, and refusals of a lost device.
 
-Each case has a process of its own, because STOP mode and losses are for good.
+Each case has a separate process, because STOP mode and losses are for good.
 """
 
 from __future__ import annotations

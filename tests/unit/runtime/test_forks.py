@@ -208,7 +208,7 @@ def test_every_lock_of_the_package_is_renewed() -> None:
     found = {(path.name, line.strip()) for path in sources for line in path.open() if makes_lock.search(line)}
     assert found == {
         ("locks.py", "lock = RLock()"),
-        # Those wake a thread, and are waited for with a limit.
+        # These wake a thread, and are waited for with a limit.
         ("threads.py", "self._wake = _thread.allocate_lock()"),
         ("threads.py", "question = _thread.allocate_lock()"),
     }

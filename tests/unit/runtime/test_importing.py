@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What importing the package imports, and which names it has."""
+"""The modules that importing the package imports, and the names that it has."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from ascend_rt.testing import Latch
 
 
 def run_script(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own; every script starts with a device and two streams."""
+    """Run a script in a separate process; every script starts with a device and two streams."""
     start = """
         import contextlib, gc, os, sys, threading
         import ascend_rt as rt
@@ -599,7 +599,7 @@ WAITS = {
 
 @pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS.keys())
 def test_the_gil_is_free_while_the_runtime_waits(wait: Any, device: Device, stream: Stream) -> None:
-    # If the waiting thread held the GIL, nobody could release the latch and the test would hang.
+    # If the waiting thread held the GIL, the latch could not be released and the test would hang.
     latch = Latch(stream)
     event = stream.record()
 

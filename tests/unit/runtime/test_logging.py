@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package logs: rare and decisive things, nothing on hot calls."""
+"""Logging: rare and decisive events, nothing on hot calls."""
 
 from __future__ import annotations
 

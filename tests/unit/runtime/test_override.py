@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lib.override()``: a Python function in the place of a C function, for all callers."""
+"""``lib.override()``: a Python function replaces a C function, for all callers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An attempt that may fail leaves no text of the runtime behind, with which a later failure would be told."""
+"""An attempt that may fail leaves no text of the runtime behind, which a later failure would report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ascend_rt.testing import Latch
 
 @dataclass
 class Objects:
-    """What a thread without a context is given."""
+    """The context of a thread that has set none."""
 
     stream: Stream
     event: Event

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks use lives until they are done, whatever releases it: the rules of ``ascend_rt._runtime.retention``."""
+"""Memory and objects that tasks use live until the tasks are done: the rules of ``ascend_rt._runtime.retention``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Situation:
             self.stream.wait(event)
         self.used.insert(0, fill_and_forget(self.stream))
         if not self.latches:
-            assert lib.aclrtSynchronizeStream(self.stream._handle) == 0  # of which the package does not know
+            assert lib.aclrtSynchronizeStream(self.stream._handle) == 0  # unknown to the package
         Device(0).set_current()
         self.events[1].close()
         self.latches += [Latch(other) for other in self.others]
@@ -115,7 +115,7 @@ def test_what_is_released_is_what_the_table_says(rule: str, device: Device) -> N
 @pytest.mark.simulator("alone", "a reset ends streams of a second device")
 def test_what_a_reset_releases_is_what_the_table_says(device: Device) -> None:
     Device(1).set_current()
-    Device(1).reset(force=True)  # what other tests have left: the reset below is to be that of the last reference
+    Device(1).reset(force=True)  # left by other tests: the reset below must drop the last reference
     device.set_current()
     it = Situation("reset", Device(1))
     Device(1).reset()

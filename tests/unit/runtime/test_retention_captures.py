@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tasks of a capture use lives as long as the graph and its executions."""
+"""Objects that the tasks of a capture use live as long as the graph and its executions."""
 
 from __future__ import annotations
 

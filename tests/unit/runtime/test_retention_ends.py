@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks use lives until they are done although their stream, its Python object or its device ends."""
+"""Objects that tasks use live until the tasks are done, although the stream, its Python object or its device ends."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_what_a_running_task_uses_is_kept_while_its_stream_is_destroyed(stream: 
 def test_what_a_task_uses_is_kept_while_its_device_is_reset(device: Device, lib: Any) -> None:
     seen, called, gate = [], [], threading.Event()
     Device(1).set_current()
-    Device(1).reset(force=True)  # what other tests have left: the reset below is to be that of the last reference
+    Device(1).reset(force=True)  # left by other tests: the reset below must drop the last reference
 
     def reset(device_id: int) -> int:
         """Do what another thread may, while the tasks that it has submitted late are waited for."""

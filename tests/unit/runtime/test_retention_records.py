@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the record of an event releases, whoever else records the event at the same time."""
+"""Objects that the record of an event releases, while other threads record the event."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_event_that_is_recorded_twice_meanwhile_lets_nothing_go(
         with Latch(stream):
             kept = fill_and_forget(stream)
             event.record(stream)
-            # What is asked is about the complete record between two that release the same.
+            # The query is about the complete record between two that release the same.
             while_called(function, lambda: event.record(other), lambda: event.record(stream))
             ask()
             assert alive(kept) == [kept]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream has waited for is released when that is sure to be complete, and not before."""
+"""Objects that a stream has waited for are released when the wait is known to be complete, and not before."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_a_synchronization_proves_the_waits_that_nothing_has_disturbed(device: D
     for batch in batches:
         batch.objects.append((uses.pop(0),))
     newest.objects += [(complete, count, event), (failed, count + 1, event)]
-    complete.objects.append((before_it, count, event))  # of another stream, which was not synchronized
+    complete.objects.append((before_it, count, event))  # another stream's, which was not synchronized
     newest.previous, complete.previous = oldest, newest  # in a circle, as streams that wait for each other
     for function in (release, release_synchronized):
         with pytest.raises(TypeError, match="a Batch or None is released"):
@@ -266,7 +266,7 @@ def test_what_was_waited_for_is_released_when_its_event_is_complete(stream: Stre
             behind = fill_and_forget(stream)  # keeps the stream itself busy
             last.wait(other)
             done = last.record()
-            assert lib.aclrtSynchronizeStream(last._handle) == 0  # of which the package does not know
+            assert lib.aclrtSynchronizeStream(last._handle) == 0  # unknown to the package
             assert done.is_done
             assert alive(kept, behind) == [behind]
 
@@ -307,7 +307,7 @@ def test_a_query_asks_the_stream_if_the_event_is_lost(
         assert not other.is_done
         assert alive(kept) == [kept]
     for asked in (stream, other):
-        assert lib.aclrtSynchronizeStream(asked._handle) == 0  # of which the package does not know
+        assert lib.aclrtSynchronizeStream(asked._handle) == 0  # unknown to the package
     assert other.is_done
     assert alive(kept) == []
 
@@ -322,7 +322,7 @@ def test_an_event_that_is_recorded_again_on_its_stream_tells_when_that_is_comple
     event.record(stream)
     with Latch(stream):
         behind = fill_and_forget(stream)
-        assert lib.aclrtSynchronizeEvent(event._handle) == 0  # of which the package does not know
+        assert lib.aclrtSynchronizeEvent(event._handle) == 0  # unknown to the package
         assert lib.aclrtSynchronizeStream(other._handle) == 0
         assert other.is_done
         assert alive(kept, again, behind) == [behind]

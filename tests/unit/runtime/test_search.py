@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding the vendor's library: where it is looked for, what is refused and why, and what is chosen then.
 
-The choice is made once per process, so each case runs in a process of its own.
+The choice is made once per process, so each case runs in a separate process.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ sys.exit(main(["info", "--json"]))
 
 
 def combinations() -> Iterator[object]:
-    """Every look-alike once; for a sound one all the rest; what remains is for the full matrix."""
+    """Every look-alike once; for a sound one all the rest; the rest is for the full matrix."""
     for name, backend, loaded in product(LOOKALIKES, ("auto", "cann", "sim"), ("nothing", "vendor", "simulator")):
         is_first = (backend, loaded) == ("auto", "nothing")
         marks = () if is_first or name == "old" else pytest.mark.full
@@ -481,7 +481,7 @@ def test_a_library_of_something_else(run, build, tmp_path: Path) -> None:
 
 def test_a_library_that_may_not_be_read(run, good, tmp_path: Path) -> None:
     before = ()
-    if os.geteuid() == 0:  # who may read everything, but for this program
+    if os.geteuid() == 0:  # root may read everything, except in this program
         if shutil.which("setpriv") is None:
             pytest.skip("root reads every file, and there is no setpriv")
         before = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")

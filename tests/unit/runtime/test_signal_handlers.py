@@ -42,7 +42,7 @@ HUGE = 2 << 20
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: Any) -> None:
-    """What is raised in a finalizer has no caller."""
+    """An exception in a finalizer has no caller."""
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
 
 

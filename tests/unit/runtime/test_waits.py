@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What long waits of the main thread, and those of asyncio, do for which another thread makes the call."""
+"""Long waits of the main thread and of asyncio, for which another thread makes the call."""
 
 from __future__ import annotations
 

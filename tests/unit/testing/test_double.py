@@ -31,14 +31,14 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def environment(double: Path) -> dict[str, str]:
-    """Return an environment in which the double is the vendor's library, and deaths are nobody else's concern."""
+    """Return an environment in which the double is the vendor's library, and deaths affect no other test."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_RT_DOUBLE_")}
     return kept | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(double)}
 
 
 @pytest.fixture
 def run(environment: dict[str, str]) -> Run:
-    """Return a function that runs a script with the double in a process of its own."""
+    """Return a function that runs a script with the double in a separate process."""
 
     def start(script: str, start: str = START, **variables: object) -> subprocess.CompletedProcess[str]:
         env = environment | {name: str(value) for name, value in variables.items()}

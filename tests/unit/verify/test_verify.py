@@ -32,7 +32,7 @@ FEW = "g02_init,g10_device,g40_event_create_arguments,g50_notify_arguments,fact_
 
 @pytest.fixture
 def verify(tmp_path: Path) -> Verify:
-    """Return a function that runs the command in a directory of its own."""
+    """Return a function that runs the command in a separate directory."""
 
     def run(*arguments: object, **variables: object) -> subprocess.CompletedProcess[str]:
         usual = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_RT_")}
@@ -64,7 +64,7 @@ def test_the_simulator_answers_as_is_known(verify: Verify, report: Any) -> None:
     assert len(found["groups"]) == sum(not group.products or "910B" in group.products for group in groups().values())
     assert not [name for name, case in {**found["limits"], **found["latencies"]}.items() if "error" in case]
     compared = verify("--compare", "ascend_rt-report.json")
-    assert compared.stdout.splitlines()[-1] == "no difference to the simulator", compared.stdout
+    assert compared.stdout.splitlines()[-1] == "no difference from the simulator", compared.stdout
 
 
 def test_a_few_groups(verify: Verify, report: Any) -> None:
@@ -99,7 +99,7 @@ def test_devices_are_those_that_the_user_sees(verify: Verify) -> None:
     ended = verify("--only", "fact_4.6", "--device", 1, **seen)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     ended = verify("--only", "fact_4.6", "--device", 2, **seen)
-    assert "there is no device 2: the library sees 2" in ended.stderr
+    assert "--device expects numbers below 2" in ended.stderr
     ended = verify("--only", "fact_4.6", "--device", 1, **seen, ASCEND_RT_SIM_FAULTS="lose:0=507010")
     assert ended.returncode == 1  # a process of a group sees one device, and that is its device 0
 
@@ -134,7 +134,7 @@ def test_a_comparison_shows_all_differences(verify: Verify, report: Any, tmp_pat
     lines = verify("--compare", "changed.json").stdout.splitlines()
     number = sum("the card answers 4711" in line for line in lines)
     assert number > 100
-    assert lines[-1] == f"{number} differences to the simulator"
+    assert lines[-1] == f"{number} differences from the simulator"
 
 
 def test_the_groups_with_garbage_are_marked() -> None:
@@ -202,14 +202,14 @@ def test_what_a_report_keeps_of_what_the_library_says(name: str, value: Any, kep
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--device", "9"), "there is no device 9: the library sees 8"),
+        (("--device", "9"), "--device expects numbers below 8, the number of devices, got 9"),
         (("--device", "1,0"), "ascending order"),
-        (("--device", "x"), "devices are different numbers in ascending order, as 0 or 0,1, not 'x'"),
-        (("--time-limit", "soon"), "more than 0 and at most 86400 seconds, not 'soon'"),
-        (("--only", "g99"), "there is no section or group g99"),
+        (("--device", "x"), "--device expects device numbers in ascending order, such as 0 or 0,1, got 'x'"),
+        (("--time-limit", "soon"), "--time-limit expects more than 0 and at most 86400 seconds, got 'soon'"),
+        (("--only", "limit"), "--only expects sections or groups, got 'limit'; did you mean 'limits'?"),
         (("--time-limit", "0"), "more than 0"),
         (("--profile", "card.json"), "name it with --compare"),
-        (("--compare", "absent.json"), "No such file"),
+        (("--compare", "absent.json"), "cannot read absent.json, a report of 'ascend-rt verify': no such file"),
     ],
 )
 def test_a_wrong_command_line(verify: Verify, arguments: tuple[str, ...], text: str, tmp_path: Path) -> None:
@@ -223,13 +223,13 @@ def test_a_wrong_command_line(verify: Verify, arguments: tuple[str, ...], text: 
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("", "no report"),
-        ("[1]", "no report"),
-        ('{"profile": {}}', "no report"),
+        ("", "not a report"),
+        ("[1]", "not a report"),
+        ('{"profile": {}}', "not a report"),
         ('{"ascend_rt_report": 7}', "format 7"),
-        ("[" * 100_000, "no report"),
-        ('{"ascend_rt_report": NaN}', "NaN is no number"),
-        ('{"ascend_rt_report": 1e999}', "1e999 is no number"),
+        ("[" * 100_000, "not a report"),
+        ('{"ascend_rt_report": NaN}', "NaN is not a number"),
+        ('{"ascend_rt_report": 1e999}', "1e999 is not a number"),
         ('{"ascend_rt_report": 1}', "not as"),
         ('{"ascend_rt_report": 1, "groups": {"g02_init": {"stat": 1}}}', "not as"),
     ],
@@ -299,7 +299,7 @@ def load_of(content: Any, directory: Path) -> Report:
 
 def test_a_real_library_needs_a_device_to_be_named(verify: Verify, card: Callable[..., Path]) -> None:
     ended = verify("--only", FEW, ASCEND_RT_BACKEND="cann", ASCEND_RT_LIBRARY=card())
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert "name the device" in ended.stderr
 
 
@@ -311,7 +311,7 @@ def card(build: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     """Return a function that makes a library which answers like the simulator, but for some functions.
 
     The simulator's file, under other names for itself, for its control functions and for the functions that are to be
-    missing, stands behind a library that has the other functions with bodies of their own.
+    missing, is linked to a library that defines the other functions.
     """
     from ascend_rt.backends import sim
 
@@ -373,7 +373,7 @@ class TestDefects:
 
     def test_another_code(self, on: Verify, verify: Verify) -> None:
         ended = on(aclInit="return 507008;")
-        assert "g02_init: aclInit [NULL path] answers 507008, 0 is known" in ended.stdout
+        assert "g02_init: aclInit [NULL path] answers 507008, expected 0" in ended.stdout
         compared = verify("--compare", "ascend_rt-report.json")
         assert compared.returncode == 1
         line = "aclInit: g02_init [NULL path]: the card answers 507008, the simulator 0"
@@ -385,7 +385,7 @@ class TestDefects:
         where = {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": card(**{name: "*ms = -1 / 0.0; return 0;"})}
         group = "events_CreateEventWithFlag_8"
         ended = verify("--only", group, "--device", 0, **where)
-        assert f"{group}: aclrtEventElapsedTime [same event] answers 0 ['-inf'], 0 [0.0] is known" in ended.stdout
+        assert f"{group}: aclrtEventElapsedTime [same event] answers 0 ['-inf'], expected 0 [0.0]" in ended.stdout
         assert ["-inf"] in [outputs for _, outputs in report()["groups"][group]["answers"]]
         compared = verify("--compare", "ascend_rt-report.json")
         line = f"aclrtEventElapsedTime: {group} [same event]: the card answers 0 ['-inf'], the simulator 0 [0.0]"
@@ -491,16 +491,19 @@ class TestDefects:
         os.mkfifo(fifo)
         library = card(aclrtHostRegister=f'open("{fifo}", O_WRONLY); for (;;) pause();')
         environment = os.environ | {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": str(library)}
-        # What is ignored here, as SIGHUP is below nohup, would be ignored there.
+        # A signal that is ignored here, as SIGHUP is below nohup, would be ignored there.
         command = ["env", f"--default-signal={number.name[3:]}", sys.executable, "-m", "ascend_rt", "verify"]
         command += ["--device", "0", "--only", FEW]
         with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=-1, stderr=-1, text=True) as running:
             with fifo.open("rb") as hung:  # which waits until the call has begun
                 running.send_signal(number)
                 assert hung.read() == b""  # the process that hung is gone
-            output, errors = running.communicate(timeout=60)
-        assert (running.returncode, errors) == (130, "recordings: 4 of 4\n")
-        assert "interrupted: ascend_rt-report.json has what was done until then" in output
+            _, errors = running.communicate(timeout=60)
+        assert running.returncode == 130
+        assert errors.splitlines() == [
+            "recordings: 4 of 4",
+            "ascend-rt: interrupted; ascend_rt-report.json has the results so far",
+        ]
         assert not report()["complete"]
         assert report()["groups"]["g02_init"]["state"] == "done"
 
@@ -529,8 +532,8 @@ class TestDefects:
         (tmp_path / "there").mkdir()
         moving = f'rename("{tmp_path}/there", "{tmp_path}/elsewhere"); return 507008;'
         ended = on("--output", "there/it.json", aclInit=moving)
-        assert "g02_init: aclInit [NULL path] answers 507008, 0 is known" in ended.stdout
-        assert "No such file or directory" in ended.stderr
+        assert "g02_init: aclInit [NULL path] answers 507008, expected 0" in ended.stdout
+        assert "cannot write there/it.json: no such file or directory" in ended.stderr
         assert "Traceback" not in ended.stderr
 
     def test_a_missing_function(self, on: Verify, report: Any) -> None:
@@ -604,7 +607,7 @@ def test_a_release_that_the_simulator_does_not_know(verify: Verify, report: Any,
     (tmp_path / "odd.json").write_text(json.dumps(content), encoding="utf-8")
     ended = verify("--compare", "odd.json")
     assert ended.returncode == 0, ended.stdout
-    assert "the simulator does not know release 8.5.0_T3" in ended.stdout
+    assert "The simulator has no release 8.5.0_T3" in ended.stdout
 
 
 def test_a_chip_that_the_simulator_does_not_know(verify: Verify, report: Any, tmp_path: Path) -> None:
@@ -644,7 +647,7 @@ def test_calls_without_a_known_code_are_not_compared(monkeypatch: Any) -> None:
     assert [it.card for it in comparison.differences(*sides)] == [[0, []]]
 
 
-# What card and simulator answer in turn to calls of one function, and the rules that follow from that.
+# Answers of card and simulator to successive calls of one function, and the rules that follow.
 RULES = [
     ([(0, 0), (107000, 107000)], {}, []),
     ([(507899, 107000), (507899, 107000)], {"107000": 507899}, []),
@@ -696,7 +699,7 @@ CARD = {
 
 @pytest.fixture
 def of_card(verify: Verify, tmp_path: Path) -> None:
-    """Make a report of a simulated card that answers otherwise in one group."""
+    """Make a report of a simulated card with different answers in one group."""
     (tmp_path / "card.json").write_text(json.dumps(CARD), encoding="utf-8")
     assert verify("--only", "fact_4.6", ASCEND_RT_SIM_PROFILE="card.json").returncode == 1
 

@@ -201,7 +201,8 @@ aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream) {
         require(ptr, "ptr");
         require_supported();
         if (stream == nullptr) {
-            fail(ACL_ERROR_RT_INTERNAL_ERROR, "stream is NULL; the default stream has a handle of its own here");
+            fail(ACL_ERROR_RT_INTERNAL_ERROR,
+                 "stream is NULL; the default stream has a handle here, which must be passed");
         }
         require_stream_here(sim, stream);
         ContextStream &on = require_stream(sim, stream);

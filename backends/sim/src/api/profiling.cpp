@@ -51,8 +51,7 @@ void require_devices(Simulator &sim, const std::uint32_t *devices, std::uint32_t
     std::set<std::uint32_t> known;
     for (std::uint32_t i = 0; i < number; ++i) {
         if (devices[i] >= sim.machine.devices.size() || !known.insert(devices[i]).second) {
-            fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %u is not there, or stands twice in the list",
-                              devices[i]);
+            fail_unremembered(ACL_ERROR_INVALID_PARAM, "device %u does not exist, or is in the list twice", devices[i]);
         }
     }
 }

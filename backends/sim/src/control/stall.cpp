@@ -98,7 +98,7 @@ std::size_t count_threads() {
 }
 
 // Determines the streams that can still move: first those that certainly can, then those that wait for one of these,
-// and so on. All others wait for ever, regardless of events elsewhere. A thread of the program that is not inside the
+// and so on. All others wait forever, regardless of events elsewhere. A thread of the program that is not inside the
 // simulator may do anything, but it cannot make a submitted task overtake another one.
 class Mobility {
   public:
@@ -306,7 +306,7 @@ std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mob
 bool explain_deadlock(Core &core, HostWait &wait, std::vector<aclsimThread> threads) REQUIRES(engine_lock) {
     const Mobility mobility(core, wait, std::move(threads));
     if (!mobility.can_end()) {
-        wait.explain(heading(wait) + " waits for ever for " + awaited_by(wait) + "\n" + chain_of(core, wait, mobility));
+        wait.explain(heading(wait) + " waits forever for " + awaited_by(wait) + "\n" + chain_of(core, wait, mobility));
     }
     return mobility.depends_on_host();
 }

@@ -60,7 +60,7 @@ class alignas(64) ObjectStore {
     void *carve(std::size_t size) REQUIRES(engine_lock);
 
     BlockLists returned_;
-    char *rest_ GUARDED_BY(engine_lock) = nullptr;  // of the newest chunk
+    char *rest_ GUARDED_BY(engine_lock) = nullptr;  // rest of the newest chunk
     std::size_t left_ GUARDED_BY(engine_lock) = 0;  // bytes
 };
 

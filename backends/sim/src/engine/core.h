@@ -226,8 +226,8 @@ class Core {
     void begin_report() REQUIRES(engine_lock) { ++open_reports_; }
     void end_report() REQUIRES(engine_lock) { --open_reports_; }
     bool has_open_reports() const REQUIRES(engine_lock) { return open_reports_ > 0; }
-    // Returns true if a query must not show yet that the stream's tasks are complete: one has failed, and those who are
-    // told of failures do not know. Asked only if there are open reports.
+    // Returns true if a query must not show yet that the stream's tasks are complete: one has failed, and the failure
+    // has not been reported. Asked only if there are open reports.
     bool is_reporting(const Stream &stream) const REQUIRES(engine_lock) {
         return failure_handler_->is_reporting(stream);
     }

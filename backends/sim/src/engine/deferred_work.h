@@ -69,11 +69,11 @@ class DeferredQueue {
     void take(bool moves_streams, std::unique_ptr<DeferredWork> &chain) REQUIRES(engine_lock);
 
     Core &core_;
-    std::unique_ptr<DeferredWork> first_ GUARDED_BY(engine_lock);  // of a chain
+    std::unique_ptr<DeferredWork> first_ GUARDED_BY(engine_lock);  // head of a chain
     DeferredWork *last_ GUARDED_BY(engine_lock) = nullptr;
     UnfinishedWork unfinished_;
     std::uint64_t newest_age_ GUARDED_BY(engine_lock) = 0;
-    std::uint64_t finishing_age_ GUARDED_BY(engine_lock) = 0;  // of work whose consequences are deferred; 0: none
+    std::uint64_t finishing_age_ GUARDED_BY(engine_lock) = 0;  // age of deferred work; 0: none
     std::size_t waits_ GUARDED_BY(engine_lock) = 0;
     std::condition_variable_any finished_;
 };

@@ -23,8 +23,8 @@ class FailureHandler {
   public:
     virtual ~FailureHandler() = default;
     virtual void task_failed(const Stream &stream, const Task &task) REQUIRES(engine_lock) = 0;
-    // Returns true if the consequences of a failure of the stream are still to come, and somebody will see to it; not
-    // to the thread that is about them. Asked only while there are any: see Core::begin_report.
+    // Returns true if the consequences of a failure of the stream are still to come and another thread will handle
+    // them; false in the thread that handles them. Asked only while there are any: see Core::begin_report.
     virtual bool is_reporting(const Stream &stream) const REQUIRES(engine_lock) = 0;
     // May release the lock. Returns false if the deadline has passed.
     virtual bool settle(Lock &lock, const Stream &stream, Time deadline) REQUIRES(engine_lock) = 0;

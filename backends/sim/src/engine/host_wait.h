@@ -85,7 +85,7 @@ class HostWait {
     std::uint64_t thread_identifier() const { return thread_identifier_; }
     bool is_explained() const { return explain_at_ == kNever; }
     bool is_asleep() const { return is_asleep_; }                // otherwise the thread helps or runs a callback
-    bool is_of_own_thread() const { return is_of_own_thread_; }  // of the simulator
+    bool is_of_own_thread() const { return is_of_own_thread_; }  // started by the simulator
 
   private:
     HostWait(Core &core, const Cause &cause, const char *awaited, const BlockingCall *blocker, Time deadline,

@@ -123,7 +123,7 @@ class Registry {
     static constexpr std::uint32_t kNone = 1U << kNumberBits;
     struct Slot {
         Ref<Object> object;
-        std::uint32_t generation = 0;     // of the newest object in this slot, or 0
+        std::uint32_t generation = 0;     // generation of the newest object in this slot, or 0
         std::uint32_t next_free = kNone;  // next slot in the free list
     };
     void add_free(std::uint32_t number) REQUIRES(engine_lock);  // allocates nothing: destruction cannot fail

@@ -24,7 +24,7 @@ class ReadyQueue {
   public:
     void push(Stream &stream) REQUIRES(engine_lock);
     void remove(Stream &stream) REQUIRES(engine_lock);
-    Stream *front() const REQUIRES(engine_lock);  // of the highest non-empty priority
+    Stream *front() const REQUIRES(engine_lock);  // head of the highest non-empty priority
     std::vector<Stream *> all() const REQUIRES(engine_lock);
     // May be read without the engine lock, by threads that look for work before they sleep.
     std::size_t size() const { return size_.load(std::memory_order_acquire); }

@@ -100,7 +100,7 @@ class alignas(64) Stream : public Object {
     bool is_bound() const REQUIRES(engine_lock) { return !executes_tasks && keeper != nullptr; }
     bool is_done(std::uint64_t sequence) const { return completed.load(std::memory_order_acquire) >= sequence; }
     Point newest() const REQUIRES(engine_lock) { return {serial, submitted}; }
-    Point next() const REQUIRES(engine_lock) { return {serial, submitted + 1}; }  // of the next submission
+    Point next() const REQUIRES(engine_lock) { return {serial, submitted + 1}; }  // point of the next submission
     Point point(const Task &task) const REQUIRES(engine_lock) { return {serial, task.sequence}; }
 
     // Members read for an idle stream, by a task or by a device synchronization. They come first and, together with the
@@ -129,8 +129,8 @@ class alignas(64) Stream : public Object {
     const std::uint32_t id;                                // reused by other streams of the device after destruction
     const std::uint32_t priority;
     std::uint64_t aborts GUARDED_BY(engine_lock) = 0;  // drops of the queue; a wait during a drop was aborted
-    aclError abort_reason GUARDED_BY(engine_lock) = ACL_ERROR_RT_STREAM_ABORT;  // of the newest abort
-    aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // of a task, since the last synchronization
+    aclError abort_reason GUARDED_BY(engine_lock) = ACL_ERROR_RT_STREAM_ABORT;  // code of the newest abort
+    aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // code of a failed task, since the last synchronization
     std::string failure_reason GUARDED_BY(engine_lock);      // given by the task, or ""
     std::thread::id runner GUARDED_BY(engine_lock);          // thread that runs the head
     std::thread::id destroyer GUARDED_BY(engine_lock);       // thread that destroys the stream

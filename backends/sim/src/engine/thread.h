@@ -20,7 +20,7 @@ struct LastTask {
 
 struct Thread {
     std::uint32_t number = 0;  // 0: not queried yet
-    bool is_own = false;       // of the simulator
+    bool is_own = false;       // started by the simulator
     LastTask last;
 };
 static_assert(std::is_trivially_destructible_v<Thread>);

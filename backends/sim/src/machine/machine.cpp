@@ -133,7 +133,7 @@ class StreamListLock {
 
   private:
     Context &context_;
-    const BlockingCall outer_;  // of the same thread, whose callback makes the call
+    const BlockingCall outer_;  // outer call of the same thread, whose callback makes this one
 };
 
 // Destroys all streams of a context that the program has lost. A state callback that fails keeps its stream alive: the

@@ -34,7 +34,7 @@ Time OperatorLimit::look(Lock &) {
     }
     if (now - since_ >= limit_) {
         fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
-             "no task of device %u has ended for %lld ms, the time limit of operators; what waits stays pending",
+             "no task of device %u has ended for %lld ms, the time limit of operators; waiting tasks stay pending",
              device_.user_id, static_cast<long long>(limit_.count() / 1000));
     }
     look_at_ = std::min(since_ + limit_, now + limit_ / kLooks);
@@ -52,7 +52,7 @@ std::uint64_t OperatorLimit::count_ended() const {
     return ended;
 }
 
-// Returns true if the device's streams are idle or stand at waits or kernels, and no stream of any device runs program
+// Returns true if the device's streams are idle or at waits or kernels, and no stream of any device runs program
 // code: they may wait for a stream of another device.
 bool OperatorLimit::is_waiting() const {
     const auto streams = core_.registry().all<Stream>();

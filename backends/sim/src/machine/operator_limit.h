@@ -10,7 +10,7 @@ namespace aclsim {
 
 struct Device;
 
-// Ends the wait if no task of the device has ended within the limit and all its streams stood at waits or kernels. Work
+// Ends the wait if no task of the device has ended within the limit and all its streams were at waits or kernels. Work
 // of the host has no limit: functions of the program, which may be in a debugger, and copies.
 class OperatorLimit final : public WaitCheck {
   public:

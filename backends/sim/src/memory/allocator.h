@@ -85,7 +85,7 @@ class Allocators {
 class Workspace {
   public:
     Workspace() = default;                                      // no workspace
-    Workspace(Memory &memory, void *address, std::size_t size)  // of the application
+    Workspace(Memory &memory, void *address, std::size_t size)  // the application's
         : memory_(&memory), address_(address), size_(size) {}
     Workspace(InternalBlock own, std::size_t size)
         : memory_(own.get_deleter().memory), address_(own.get()), size_(size), own_(std::move(own)) {}

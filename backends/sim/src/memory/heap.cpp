@@ -161,7 +161,7 @@ std::optional<Heap::Tables> Heap::release_all() {
 }
 
 std::optional<Heap::Tables> Heap::replace_tables() {
-    const KeptText text;  // of the call, which fails for no lack of addresses
+    const KeptText text;  // text of the call, which does not fail for lack of addresses
     try {
         NumberSet starts(starts_.limit());
         SparseArray<Span> spans(spans_.size());

@@ -15,7 +15,7 @@ class Memory;
 struct InternalRelease {
     Memory *memory = nullptr;
     std::uint32_t device = 0;
-    std::uint64_t era = 0;  // of the device's heap
+    std::uint64_t era = 0;  // era of the device's heap
     void operator()(void *address) const REQUIRES(engine_lock);
 };
 using InternalBlock = std::unique_ptr<void, InternalRelease>;

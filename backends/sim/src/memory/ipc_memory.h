@@ -44,7 +44,7 @@ class IpcMemory {
 
     Memory &memory_;
     std::map<std::string, Export> exports_ GUARDED_BY(engine_lock);
-    std::multimap<std::string, Import> imports_ GUARDED_BY(engine_lock);  // those of one key are on the same device
+    std::multimap<std::string, Import> imports_ GUARDED_BY(engine_lock);  // imports of one key are on the same device
     std::set<std::string> attributed_ GUARDED_BY(engine_lock);
 };
 

@@ -498,7 +498,7 @@ class MemoryPools::Trimming final : public SlicedWork {
     MemoryPools &pools_;
     const Device &device_;
     std::optional<std::uint64_t> keep_;
-    std::uint64_t number_ = 0;  // of the pool that is next
+    std::uint64_t number_ = 0;  // number of the next pool
     std::uint64_t last_ = UINT64_MAX;
     MemoryPool::Trim trim_;
 };

@@ -138,7 +138,7 @@ class MemoryPool final : public Object {
     Owners &owners_ GUARDED_BY(engine_lock);
     bool is_abandoned_ GUARDED_BY(engine_lock) = false;
     std::uint64_t attributes_[ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH + 1] = {};
-    std::uintptr_t lost_from_ GUARDED_BY(engine_lock) = UINTPTR_MAX;  // observers were told of the loss from here on
+    std::uintptr_t lost_from_ GUARDED_BY(engine_lock) = UINTPTR_MAX;  // observers know of the loss from here on
     Reservations reservations_ GUARDED_BY(engine_lock);
     Blocks blocks_ GUARDED_BY(engine_lock);  // the reservations, without gaps
     // Order: size, then address.

@@ -44,7 +44,7 @@ bool is_inside(std::uintptr_t address) {
 // replaced then.
 class FrameSizes {
   public:
-    static constexpr std::uintptr_t kLast = 0xFFFF * 8;  // of the outermost frame, where unwinding ends
+    static constexpr std::uintptr_t kLast = 0xFFFF * 8;  // mark of the outermost frame, where unwinding ends
     std::uintptr_t find(std::uintptr_t address) const {  // 0: unknown
         const std::uint64_t entry = entries_[slot(address)].load(std::memory_order_relaxed);
         return entry >> kSizeBits == address ? (entry & kMostUnits) * kUnit : 0;
@@ -67,7 +67,7 @@ FrameSizes g_sizes;
 // Without this function of the host the unwinder takes a lock, which the thread may have if a signal interrupted it. It
 // is used nevertheless if nothing else finds the program.
 const bool g_takes_no_lock = dlsym(RTLD_DEFAULT, "_dl_find_object") != nullptr;
-thread_local std::uintptr_t t_known_end = 0;  // of the stack, as far as it was unwound
+thread_local std::uintptr_t t_known_end = 0;  // end of the stack, as far as it was unwound
 
 struct Frames {
     const std::uintptr_t first;  // address of the innermost one
@@ -117,7 +117,7 @@ bool walk(Frames &frames, std::uintptr_t end) {
 
 struct Unwinding {
     Frames &frames;
-    std::uintptr_t address = 0, begin = 0, frame_pointer = 0;  // of the frame before
+    std::uintptr_t address = 0, begin = 0, frame_pointer = 0;  // values of the frame before
     bool is_plain = false;                                     // the frame before was not interrupted by a signal
 
     _Unwind_Reason_Code step(_Unwind_Context *context) {

@@ -14,7 +14,7 @@ namespace {
 
 // Size of the tasks into which the runtime splits copies between host and device (memory_cmo_allocator.md section 3,
 // aclrtMemcpyAsync). All pieces of a copy stay on one thread, which saturates the memory bandwidth: two threads were
-// measured to be no faster.
+// not faster when measured.
 constexpr std::size_t kCopyPiece = 64ULL << 20;
 
 // Code without a name in the headers: a capture denies a copy that would wait for its stream.

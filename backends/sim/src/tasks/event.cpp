@@ -93,7 +93,7 @@ class RecordTask final : public Task {
         event_->give_back_id();
     }
 
-    // Leaves the record incomplete for ever.
+    // Leaves the record incomplete forever.
     void fail(Stream &stream) noexcept override REQUIRES(engine_lock) { leave(stream); }
 
   private:

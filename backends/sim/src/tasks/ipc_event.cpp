@@ -20,7 +20,7 @@ class IpcRecordTask final : public Task {
         return Start::Done;
     }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { records_->pending.add(stream, *this); }
-    // Counts an aborted record as complete, so that other processes do not wait for it for ever.
+    // Counts an aborted record as complete, so that other processes do not wait for it forever.
     void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         records_->pending.remove(stream, *this);
         records_->complete(core_, record_);

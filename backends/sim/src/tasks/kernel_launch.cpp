@@ -225,7 +225,7 @@ Start KernelTask::start(Stream &stream) {
     if (!has_arguments() || !workspace_.is_live(device_of(stream))) {
         result = ACL_ERROR_RT_AICORE_EXCEPTION;
         failure_ = "the " + std::string(has_arguments() ? "workspace" : "argument block") + " of kernel " +
-                   launch_->function->description.name + " is no live memory any more";
+                   launch_->function->description.name + " is not live memory any more";
         return Start::Done;
     }
     interruption_ = {stream, sequence};

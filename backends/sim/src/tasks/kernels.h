@@ -1,4 +1,4 @@
-// Kernels of the process: binaries, functions that stand in for kernels, and related state.
+// Kernels of the process: binaries, functions that replace kernels, and related state.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ class Kernels final : public Resident {
     bool unregister_code(const std::string &name) REQUIRES(engine_lock);                   // false: not found
     Ref<KernelCode> code_for(const KernelFunction &function) const REQUIRES(engine_lock);  // nullptr: none
 
-    // --- symbols of the host that stand for kernels ----------------------------------------------------------------
+    // --- symbols of the host for kernels -------------------------------------------------------------------------
     bool add_symbol(const void *symbol, const KernelFunction &function)
         REQUIRES(engine_lock);                                                    // false: it already does
     KernelFunction *find_symbol(const void *symbol) const REQUIRES(engine_lock);  // nullptr: not registered

@@ -123,7 +123,7 @@ class Model : public Object, public TaskKeeper {
     // Streams whose head waits for the end of an execution.
     Waiters &waiters() REQUIRES(engine_lock) { return waiters_; }
     bool is_executing() const REQUIRES(engine_lock) { return run_ != nullptr; }
-    const Origin &origin() const REQUIRES(engine_lock);           // of the current execution
+    const Origin &origin() const REQUIRES(engine_lock);           // origin of the current execution
     void add_causes(Causes &causes) const REQUIRES(engine_lock);  // causes for the end of the execution
 
     // --- life ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// Groups of kernels in a captured graph, and their update by kernels that a stream launches in their place
+// Groups of kernels in a captured graph, and their replacement by kernels that a stream launches
 // (graphs_kernels.md section B3).
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of bench.c share. */
+/* Shared by the parts of bench.c. */
 #ifndef ASCEND_RT_BENCH_BENCH_H
 #define ASCEND_RT_BENCH_BENCH_H
 
@@ -18,7 +18,7 @@
 #define PAIRS 500
 #define HAND_OVERS (2 * PAIRS)
 
-/* What the benchmarks work with. */
+/* Objects that the benchmarks work with. */
 extern struct Fixture {
     aclrtStream a, b;
     aclrtEvent complete; /* recorded, and known to be complete */
@@ -26,7 +26,7 @@ extern struct Fixture {
     aclrtEvent joined;   /* the same, at the end of pairs */
     aclrtEvent hand_over[HAND_OVERS];
     void *pinned, *device;
-    void *memory, *copy; /* of malloc */
+    void *memory, *copy; /* from malloc */
     void **live;         /* allocations of the device */
     aclrtFuncHandle kernel;
     aclrtArgsHandle kernel_arguments;
@@ -44,8 +44,8 @@ static inline void require(bool is_so, const char *what) {
 
 #define OK(call) require((call) == ACL_SUCCESS, #call)
 
-/* Keeps a thread on a processor of its own, as far as there are enough: new threads share one for some milliseconds, as
- * long as a sample, until the scheduler moves one of them. */
+/* Pins a thread to a separate processor, if there are enough: new threads share one for some milliseconds, as long as a
+ * sample, until the scheduler moves one of them. */
 void pin(pthread_t thread, size_t number);
 
 static inline uint32_t next_random(uint32_t *state) { /* xorshift, G. Marsaglia 2003 */

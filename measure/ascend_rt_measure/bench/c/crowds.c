@@ -163,7 +163,7 @@ static void do_queued_copies(const Crowd *crowd, uint64_t times) {
     require(failed == ACL_SUCCESS, "queued copies");
 }
 
-/* What shares nothing, and takes about as long: more of it at a time is what the machine can do at best. */
+/* Work of the same length that shares nothing: its scaling is the best that the machine can do. */
 static void do_private_work(const Crowd *crowd, uint64_t times) {
     _Atomic uint32_t flag = 0;
     uint32_t state = 1;
@@ -185,7 +185,7 @@ static void *submit_from_thread(void *argument) {
     return NULL;
 }
 
-/* Each thread has streams of its own; from the start of the first to the end of the last one. */
+/* Each thread has separate streams; the time is from the start of the first to the end of the last one. */
 static double work_of_threads(Work work, uint64_t times, size_t threads, size_t devices) {
     Submitter submitters[DEVICES];
     pthread_barrier_t start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nothing can be faster than, and the hand-over of streams, which is compared with it. */
+/* Lower bounds of any call, and the hand-over of streams, which is compared with them. */
 #define _GNU_SOURCE
 
 #include <sched.h>

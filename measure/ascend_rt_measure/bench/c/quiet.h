@@ -48,7 +48,7 @@ static inline int is_quiet(Watch *watch) {
     return slowest <= 1.15 * watch->fastest; /* a disturbed one is seen at 1.5 and more */
 }
 
-/* From now on. What a quiet moment is must be known first. */
+/* From now on. Calibrates the threshold of a quiet moment first. */
 static inline void begin_watch(Watch *watch, double patience) {
     if (watch->deadline == 0.0) {
         for (const double end = seconds() + 0.3; seconds() < end;) {

@@ -87,7 +87,7 @@ class Event {
   private:
     std::mutex mutex_;
     std::condition_variable changed_;
-    uint64_t recorded_ = 0;  // of the thread that submits
+    uint64_t recorded_ = 0;  // records of the thread that submits
     uint64_t complete_ = 0;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs in C and C++ share: PROGRAM [-n SAMPLES] [-t MILLISECONDS] [-l LOOPS] [-p SECONDS] ID...
+/* Shared by the programs in C and C++: PROGRAM [-n SAMPLES] [-t MILLISECONDS] [-l LOOPS] [-p SECONDS] ID...
  *
  * A benchmark takes a number of loops and returns the seconds they took, without what it prepares. The number is
  * doubled until a sample takes the given time, unless it is given. Samples are taken in quiet moments (quiet.py says
@@ -18,13 +18,13 @@
 typedef struct {
     const char *id;
     double (*run)(uint64_t loops);
-    const char *symbol; /* what the library must have, or NULL */
+    const char *symbol; /* the function that the library must have, or NULL */
 } Benchmark;
 
 typedef struct {
     long samples;
     double target;   /* seconds of a sample */
-    uint64_t loops;  /* of a sample; 0: as many as take that long */
+    uint64_t loops;  /* loops of a sample; 0: as many as take that long */
     double patience; /* seconds to spend on waiting for quiet moments */
 } Plan;
 
@@ -59,7 +59,7 @@ static inline uint64_t calibrate(const Benchmark *benchmark, double target) {
     return loops;
 }
 
-/* Tells whether the sample is of a quiet moment, as far as anybody cares. */
+/* Returns whether the sample is of a quiet moment, or true if that does not matter. */
 static inline int sample(const Benchmark *benchmark, uint64_t loops, Watch *watch, double *taken) {
     if (watch->deadline == 0.0) {
         *taken = benchmark->run(loops);
