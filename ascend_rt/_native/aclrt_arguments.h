@@ -70,7 +70,7 @@ static inline int ascend_rt_to_c(char *out, struct _cffi_ctypedescr *type, PyObj
 #undef _cffi_to_c
 #define _cffi_to_c(out, type, argument) ASCEND_RT_NAMED(ascend_rt_to_c(out, type, argument) < 0, argument)
 
-/* Pointers: reached with what is no pointer, and fails unless it is a list, bytes or such. */
+/* Pointers: reached with anything but a pointer, and fails unless it is a list, bytes or such. */
 #define _cffi_convert_array_argument(type, argument, ...) \
     ASCEND_RT_NAMED(_cffi_convert_array_argument(type, argument, __VA_ARGS__) < 0, argument)
 

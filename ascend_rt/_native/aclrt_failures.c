@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks that have failed. They are noted here and not in Python, because the runtime may tell them on any thread and at
- * any time, with its own locks held or while the interpreter ends. */
+/* Tasks that have failed. They are noted here and not in Python, because the runtime may report them on any thread and
+ * at any time, with its own locks held or while the interpreter ends. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static bool is_about_tasks(int code) {
     switch (code) {
         case ACL_ERROR_RT_WAIT_TIMEOUT:
         case ACL_ERROR_RT_TASK_TIMEOUT:
-            return true; /* of a task */
+            return true; /* a failed task */
         case ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
         case ACL_ERROR_RT_FEATURE_NOT_SUPPORT:
             return false;

@@ -175,7 +175,7 @@ void ascend_rt_discard_capsule(void *capsule) {
 
 /* Calls with a time limit. Many functions wait for the device without one, and a device, or a process that is locked
  * for a snapshot, may never answer. So another thread makes the call: always the same one, because a thread has a
- * current context. It is no thread of Python's, which starts none when the interpreter ends. */
+ * current context. It is not a thread of Python, which starts none when the interpreter ends. */
 
 static aclError set_context(uint64_t context) {
     return IN_LIBRARY(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);

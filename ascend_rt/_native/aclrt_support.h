@@ -12,9 +12,9 @@ typedef struct ascend_rt_slot {
     const char *parameters; /* their names, with a space between */
     void *pointer;          /* address of the function pointer that callers use */
     void *opened;           /* address of the one that leads to the library: the same, unless calls are counted */
-    void (*fallback)(void); /* what that is without a library: it answers ascend_rt_refusal */
+    void (*fallback)(void); /* its value without a library: it answers ascend_rt_refusal */
     void *found;            /* the library's own function; NULL: there is none */
-    bool present;           /* whether it may be called */
+    bool present;           /* true if it may be called */
 } ascend_rt_slot;
 
 /* The answer of functions that are not there: 207000, as a runtime does that does not support them, until all refuse.
@@ -32,7 +32,7 @@ void (*ascend_rt_function(const char *name))(void);
 typedef struct ascend_rt_awaited {
     int (*status)(void *object); /* NULL: there is none */
     int pending;                 /* the status until it is done */
-    bool hides_drops;            /* whether the status stays pending when the work was dropped */
+    bool hides_drops;            /* true if the status stays pending when the work was dropped */
     aclError (*const *synchronize)(void *object);
     aclError (*const *synchronize_within)(void *object, int32_t timeout_ms);
 } ascend_rt_awaited;
@@ -62,7 +62,7 @@ typedef struct ascend_rt_abort_count {
 
 extern ascend_rt_abort_count ascend_rt_aborts;
 
-/* Defined by cffi: enter Python with a call of an allocator or a kernel, and tell it of the end of a graph. */
+/* Defined by cffi: enter Python with a call of an allocator or a kernel, and with the end of a graph. */
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
@@ -91,7 +91,7 @@ typedef struct ascend_rt_shared {
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
     const ascend_rt_abort_count *aborts;
     const atomic_uint_fast64_t *reports; /* how many synchronizations have reported a failure */
-    atomic_bool has_ended;               /* whether an epoch of a device was ever ended: before, no handle has */
+    atomic_bool has_ended;               /* true once an epoch of a device has ended: before, no handle has */
 } ascend_rt_shared;
 
 /* Parts of ascend_rt_renew_locks(). */
@@ -141,13 +141,13 @@ uint64_t ascend_rt_captured_graph(void *stream);
 
 /* A task that has failed, as the runtime reports it to exception callbacks. */
 typedef struct ascend_rt_failed_task {
-    uint64_t number; /* of the failure in this process, from 1 */
+    uint64_t number; /* counts the failures of this process, from 1 */
     uint32_t task;   /* the runtime's numbers; UINT32_MAX where the whole device failed */
     uint32_t stream;
-    uint32_t thread; /* that submitted it */
+    uint32_t thread; /* the one that submitted it */
     uint32_t device;
     uint32_t code;
-    char kernel[256]; /* the name of its function; "" for other tasks, or if the library does not tell */
+    char kernel[256]; /* the name of its function; "" for other tasks, or if the library does not report it */
 } ascend_rt_failed_task;
 
 /* The exception callback that notes failed tasks: the newest ones. */

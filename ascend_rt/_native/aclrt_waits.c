@@ -31,7 +31,7 @@ static int64_t now_ns(void) {
 }
 
 /* The time between two looks after the wait has lasted that long: none at first, because the work is often nearly done,
- * and then ever more. What a look comes too late by is a small part of the time that has passed. */
+ * and then ever more. The delay of a look is a small part of the time that has passed. */
 static void pause_after(int64_t passed) {
     enum { NS_WITHOUT_PAUSE = 100000, LONGEST_PAUSE = 2 * NS_PER_MS, PART = 32 };
     if (passed < NS_WITHOUT_PAUSE) {
@@ -145,7 +145,7 @@ static int wait_in_slices(const ascend_rt_awaited *awaited, void *object, int32_
             pause_after(passed);
             continue;
         }
-        const int32_t slice = slice_after(passed); /* of a stream: another thread may have submitted more meanwhile */
+        const int32_t slice = slice_after(passed); /* another thread may have submitted more to a stream */
         const aclError code = synchronize(awaited, object, slice < left_ms ? slice : (int32_t)left_ms);
         const bool goes_on = is_timeout(code) || is_in_turn_of_capture(awaited, passed, code);
         if (slice >= left_ms || !goes_on) {

@@ -54,7 +54,7 @@ static void enter_list(retention *self) {
     retention **const list = list_of(self->life->pointer);
     for (retention *each = *list, *next; each != NULL && self->life->pointer != NULL; each = next) {
         next = each->next;
-        if (each->life->pointer == self->life->pointer) { /* of an older stream, which had this handle */
+        if (each->life->pointer == self->life->pointer) { /* an older stream had this handle */
             leave_list(each);
         }
     }
@@ -99,7 +99,7 @@ retention *new_retention(void *stream, PyObject *its_epoch, uint64_t context) {
     return self;
 }
 
-/* What is known of a stream of another owner. */
+/* Returns the retention of a stream of another owner. */
 static PyObject *retention_of(PyObject *module, PyObject *args) {
     (void)module;
     unsigned long long handle, context;
@@ -212,7 +212,7 @@ static bool keeps_anything(batch *ended) {
     return keeps;
 }
 
-/* Puts a new batch in the place of the open one, unless that is empty; returns whether that worked. */
+/* Replaces the open batch by a new one, unless it is empty; returns whether that worked. */
 static bool begin_batch(retention *self) {
     if (PyList_Size(self->open->objects) == 0) {
         return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks: a generator as a context manager, whose end is one step. contextlib's is written in Python, which may call
- * the handler of a signal at its beginning: if that raises, the generator is not told, and what it has begun goes on.
- * Here the handler is called inside of the generator, which sees the exception. */
+ * the handler of a signal at its beginning: if that raises, the generator does not see it, and what it has begun goes
+ * on. Here the handler is called inside of the generator, which sees the exception. */
 #include "methods.h"
 
 typedef struct block {

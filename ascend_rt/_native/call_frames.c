@@ -93,7 +93,7 @@ static code_copy *make_copy(PyObject *code) {
     copy->function = copy_text(code, "co_name");
     copy->is_internal = copy->file == NULL || strncmp(copy->file, package, strlen(package)) == 0;
     copy_lines(copy);
-    PyErr_Restore(type, value, traceback); /* what failed is missing in the name, and nothing else */
+    PyErr_Restore(type, value, traceback); /* the name lacks the part that failed, and nothing else */
     return copy;
 }
 

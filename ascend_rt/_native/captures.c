@@ -8,16 +8,16 @@ typedef struct capture {
     PyObject ob_base;
     stream *stream;
     graph *graph;       /* NULL: the block was not entered yet */
-    PyObject *owner;    /* of the graph */
+    PyObject *owner;    /* owner of the graph */
     PyObject *failures; /* a list of CaptureFailure: calls that failed meanwhile */
     void *pointer;      /* handle of the stream */
-    uint64_t number;    /* of the graph while it is being captured; 0: it is not */
+    uint64_t number;    /* handle of the graph while it is being captured; 0: it is not */
     aclmdlRICaptureMode mode;
 } capture;
 
 static PyTypeObject *capture_class; /* in Python */
 static PyTypeObject *graph_class;   /* ascend_rt.Graph, which most programs do not need */
-static PyObject *graphs;            /* of ascend_rt._runtime.captures: batches, by the handles of graphs */
+static PyObject *graphs;            /* batches by the handles of graphs, of ascend_rt._runtime.captures */
 static PyObject *active;            /* the failures of captures that go on, by the same */
 
 static const char *const modes[] = {"global", "thread_local", "relaxed"}; /* as the constants of C are numbered */

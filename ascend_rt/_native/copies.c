@@ -162,7 +162,7 @@ static bool find_byte(PyObject *value, unsigned *found) {
 }
 
 typedef struct filling {
-    int place; /* of the function: for bytes, or for words */
+    int place; /* the function: for bytes, or for words */
     unsigned value;
     unsigned long long count;
 } filling;

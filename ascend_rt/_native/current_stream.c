@@ -2,7 +2,7 @@
 /* The current stream: of calls without one. ascend_rt.Stream.current() finds it, and this finds what that has found.
  *
  * The calls here keep the GIL: they read what the runtime knows of the calling thread, wait for nothing and call
- * nobody, and giving up the GIL takes longer than they do. */
+ * nothing back, and giving up the GIL takes longer than they do. */
 #include "methods.h"
 
 static PyObject *chosen; /* get() of the context variable with the stream of the innermost block; NULL: no block yet */

@@ -9,7 +9,7 @@ struct handle;
 /* The time from the first of our references to a device to the last. Its end is that of the objects that live in it. */
 typedef struct epoch {
     PyObject ob_base;
-    struct handle *first; /* of the objects that are open, or have ended with it */
+    struct handle *first; /* first of the objects that are open, or have ended with it */
     int device_id;        /* negative: of no device */
     bool is_over;
 } epoch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of failed tasks: the log of a stream, or of the streams of a context, and the windows of its reports.
+/* Knowledge of failed tasks: the log of a stream, or of the streams of a context, and the windows of its reports.
  * ascend_rt._runtime.failures has the rules. */
 #include "failures.h"
 
@@ -11,7 +11,7 @@ enum { ANY = UINT32_MAX, NO_STREAM = ANY - 1 }; /* as in ascend_rt._runtime.fail
 PyTypeObject *life_type, *failure_log_type, *error_window_type;
 
 static PyTypeObject *log_class, *window_class; /* in Python */
-static PyObject *state;                        /* what the module in Python has: its dictionary */
+static PyObject *state;                        /* the dictionary of the module in Python */
 static PyObject *needs_polling_key;
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 
@@ -229,7 +229,7 @@ static PyType_Slot error_window_slots[] = {
     {Py_tp_new, (void *)error_window_new},
     {Py_tp_dealloc, (void *)error_window_deallocate},
     {Py_tp_members, error_window_members},
-    {Py_tp_doc, (void *)"What the hot methods ask of failures."},
+    {Py_tp_doc, (void *)"The work of a stream between two reports of failures."},
     {0},
 };
 

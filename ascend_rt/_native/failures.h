@@ -16,7 +16,7 @@ bool failures_connect(void);
 life *new_life(void *stream, PyObject *epoch);
 failure_log *new_failure_log(void);
 error_window *new_error_window(PyObject *type, life *of, failure_log *log, int reported);
-/* Of the class in Python. */
+/* The first of a stream. */
 error_window *first_error_window(life *of, failure_log *log);
 
 /* Returns true if the stream was destroyed, by its owner or with its context. */

@@ -49,7 +49,7 @@ static PyObject *graph_close(PyObject *object, arguments args, Py_ssize_t count,
     if (!parse(&paths[CLOSE].of, NULL, args, count, names)) {
         return refuse_call(&paths[CLOSE], object, args, count, names);
     }
-    void *context = NULL; /* of the thread; asked with the GIL: it does not wait */
+    void *context = NULL; /* current in the thread; asked with the GIL, because that does not wait */
     if (!has_pointer(&self->handle) || FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context) != ACL_SUCCESS ||
         (uintptr_t)context != self->context) {
         return PyObject_CallMethod(object, "_close_elsewhere", NULL);

@@ -333,8 +333,8 @@ PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes) {
     return object;
 }
 
-/* Makes an object that has a handle a closed one, or one that is about to be; whether it had one, and nothing was
- * faster. What it had stays in it as long as it may be open again. */
+/* Makes an object that has a handle a closed one, or one that is about to be closed; returns true if it had one, and
+ * nothing was faster. The handle stays in it as long as it may be open again. */
 static bool shut(handle *self, enum state other, enum state to) {
     PyObject *view = NULL;
     bool is_first = false;
@@ -458,7 +458,7 @@ static bool tell_of_open(PyObject *self) {
 
 /* Takes the owner. */
 static void move_in(handle *self, PyObject *owner) {
-    if (LOAD(self->owner) != NULL) { /* of an object that is made anew */
+    if (LOAD(self->owner) != NULL) { /* the object is made anew */
         handle_leave_epoch(self);
     }
     set_field(self, &self->owner, owner);

@@ -283,7 +283,7 @@ static PyMethodDef event_methods[] = {
     {"_newest_record", event_newest_record, METH_NOARGS,
      "Return what the completion of the newest record releases, and its number; None if it releases nothing."},
     {"_is_newest", event_is_newest, METH_O,
-     "Return whether what was asked since was about the record of that number, as far as anybody can know."},
+     "Return whether what was asked since was about the record of that number, as far as that can be known."},
     {0},
 };
 
@@ -307,7 +307,7 @@ static PyType_Slot event_slots[] = {
     COLLECTED_SLOTS(event),
     SLOT(tp_members, event_members),
     SLOT(tp_methods, event_methods),
-    SLOT(tp_doc, "What the hot methods of an event need."),
+    SLOT(tp_doc, "Fields for the hot methods of an event."),
     {0},
 };
 
@@ -315,7 +315,7 @@ static PyType_Slot stream_slots[] = {
     COLLECTED_SLOTS(stream),
     SLOT(tp_members, stream_members),
     SLOT(tp_getset, stream_properties),
-    SLOT(tp_doc, "What the hot methods of a stream need."),
+    SLOT(tp_doc, "Fields for the hot methods of a stream."),
     {0},
 };
 
@@ -323,34 +323,34 @@ static PyType_Slot graph_slots[] = {
     COLLECTED_SLOTS(graph),
     SLOT(tp_members, graph_members),
     SLOT(tp_getset, graph_properties),
-    SLOT(tp_doc, "What the hot methods of a graph need."),
+    SLOT(tp_doc, "Fields for the hot methods of a graph."),
     {0},
 };
 
 static PyType_Slot buffer_slots[] = {
     COLLECTED_SLOTS(buffer),
     SLOT(tp_members, buffer_members),
-    SLOT(tp_doc, "What the hot methods of a buffer need."),
+    SLOT(tp_doc, "Fields for the hot methods of a buffer."),
     {0},
 };
 
 static PyType_Slot pool_slots[] = {
     COLLECTED_SLOTS(handle),
-    SLOT(tp_doc, "What the hot method of a memory pool needs."),
+    SLOT(tp_doc, "Base of a memory pool, which has a hot method."),
     {0},
 };
 
 static PyType_Slot pool_buffer_slots[] = {
     COLLECTED_SLOTS(pool_buffer),
     SLOT(tp_members, pool_buffer_members),
-    SLOT(tp_doc, "What the hot methods of memory of a pool need."),
+    SLOT(tp_doc, "Fields for the hot methods of memory of a pool."),
     {0},
 };
 
 static PyType_Slot kernel_slots[] = {
     COLLECTED_SLOTS(kernel),
     SLOT(tp_members, kernel_members),
-    SLOT(tp_doc, "What the hot method of a kernel needs."),
+    SLOT(tp_doc, "Fields for the hot method of a kernel."),
     {0},
 };
 
@@ -359,7 +359,7 @@ static PyType_Slot retention_slots[] = {
     SLOT(tp_members, retention_members),
     SLOT(tp_getset, retention_properties),
     SLOT(tp_methods, retention_methods),
-    SLOT(tp_doc, "What the tasks of a stream use, until they are done."),
+    SLOT(tp_doc, "Owner of the operands of a stream's tasks, until they are done."),
     {0},
 };
 
@@ -367,7 +367,7 @@ static PyType_Slot batch_slots[] = {
     COLLECTED_SLOTS(batch),
     SLOT(tp_new, batch_new),
     SLOT(tp_members, batch_members),
-    SLOT(tp_doc, "What tasks use that were submitted one after the other."),
+    SLOT(tp_doc, "Operands of tasks that were submitted one after the other."),
     {0},
 };
 

@@ -14,27 +14,28 @@ enum state { NEW, OPEN, ENDED, CLOSING, CLOSED, CLOSED_WITH_BUFFER };
 typedef struct handle {
     PyObject ob_base;
     PyObject *weak_references;
-    PyObject *view;  /* of cffi, made when it is asked for; what an object that has no pointer keeps is there too */
-    PyObject *owner; /* of ascend_rt._runtime.lifecycle.Owner; set once */
-    PyObject *hash;  /* what it was when it was first asked for */
+    PyObject *view;  /* an object of cffi, made when it is asked for; or the handle of an object that has no pointer */
+    PyObject *owner; /* an ascend_rt._runtime.lifecycle.Owner; set once */
+    PyObject *hash;  /* the value when it was first asked for */
     void *pointer;   /* the same as the view */
-    bool is_known;   /* whether the pointer is, of an open object */
+    bool is_known;   /* true if the pointer of an open object is */
     char is_owned;
-    bool has_views; /* whether it is a buffer that may have views */
+    bool has_views; /* true for a buffer that may have views */
     enum state state;
     struct handle *next, **link; /* in the list of the epoch; link: what points to this, NULL: nothing */
 } handle;
 
 typedef struct event {
     handle handle;
-    PyObject *before;         /* what its completion releases */
-    PyObject *window;         /* that the newest record is in; None if there is none, or it was not made here */
-    const PyObject *recorder; /* of whose stream all records are that have begun and not ended; NULL: of several */
-    uint32_t records;         /* how many those are */
-    uint64_t newest;          /* the number of the newest record */
-    uint64_t aborts;          /* what aborts_known() was when it began */
-    int asked;                /* by how many threads that its user does not know of: it is destroyed afterwards */
-    char is_shared;           /* others may record it, or it stays complete: that says nothing of our record */
+    PyObject *before; /* released by its completion */
+    PyObject *window; /* the one with the newest record; None if there is none, or it was not made here */
+    const PyObject
+        *recorder;    /* the retention of the stream of all records that have begun and not ended; NULL: of several */
+    uint32_t records; /* how many those are */
+    uint64_t newest;  /* the number of the newest record */
+    uint64_t aborts;  /* aborts_known() when it began */
+    int asked;        /* by how many threads that its user does not know of: it is destroyed afterwards */
+    char is_shared;   /* others may record it, or it stays complete: that says nothing of our record */
     char has_time;
 } event;
 
@@ -44,14 +45,14 @@ typedef struct batch {
     PyObject *objects;  /* a list of tuples */
     PyObject *previous; /* the batch before; None or NULL: there is none that is kept */
     PyObject *owner;    /* the retention that has ended it; NULL: it is open, was released, or is of a graph */
-    bool is_complete;   /* whether all tasks are known to be */
+    bool is_complete;   /* true if all tasks are known to be */
 } batch;
 
 /* A stream of the runtime, for all that outlives it. */
 typedef struct life {
     PyObject ob_base;
     void *pointer;     /* its handle; after its end, it must not reach the library */
-    PyObject *epoch;   /* of its context; the host's: unknown */
+    PyObject *epoch;   /* epoch of its context; the host's: unknown */
     uint32_t device;   /* UINT32_MAX: unknown */
     uint32_t number;   /* the runtime's, as it was when it was last asked for */
     char is_destroyed; /* by its owner */
@@ -60,7 +61,7 @@ typedef struct life {
 /* Failures of a stream, or of the streams of a context; ascend_rt._runtime.failures explains the log. */
 typedef struct failure_log {
     PyObject ob_base;
-    ascend_rt_report report; /* that is deferred */
+    ascend_rt_report report; /* deferred, if there is one */
 } failure_log;
 
 /* The work of a stream from one report of a failed task to the next. */
@@ -85,7 +86,7 @@ typedef struct retention {
     batch *open;                    /* the mutex guards it, and its list; NULL: nothing was kept yet */
     uint64_t context;               /* address of its handle; 0: unknown */
     struct retention *next, **link; /* in a list of all; link: what points to this, NULL: nothing */
-    bool is_used;                   /* whether anything is kept: changed with the mutex */
+    bool is_used;                   /* true if anything is kept; changed with the mutex */
     char is_ending;                 /* a thread destroys the stream: its handle is gone while its tasks may still run */
     MUTEX(mutex);
 } retention;
@@ -103,13 +104,13 @@ typedef struct graph {
     PyObject *captured;  /* the same of the tasks since the capture */
     PyObject *changed;   /* a dictionary: operands of tasks that were changed, by their handles; NULL: none was */
     PyObject *submitted; /* the same of those that take their place with the next update that succeeds */
-    uint64_t context;    /* of the capture: address of its handle */
+    uint64_t context;    /* address of the handle of the context that it was captured in */
 } graph;
 
 typedef struct buffer {
     handle handle;
     uint64_t nbytes;  /* set once */
-    PyObject *parent; /* what must live as long as the memory is used */
+    PyObject *parent; /* must live as long as the memory is used */
     struct buffer *first_view;
     struct buffer *next_view, **view_link; /* in the list of the one that this is a view of, as in that of an epoch */
 } buffer;
@@ -118,7 +119,7 @@ typedef struct buffer {
 typedef struct pool_buffer {
     buffer buffer;
     PyObject *stream;
-    uint64_t context; /* of the stream: address of its handle; 0: unknown */
+    uint64_t context; /* address of the handle of the stream's context; 0: unknown */
 } pool_buffer;
 
 /* A function of a binary, and how its arguments are packed. */
@@ -157,7 +158,7 @@ static inline bool has_pointer(handle *self) {
     return LOAD(self->is_known) || (LOAD(self->state) == OPEN && handle_find_pointer(self));
 }
 
-/* Raises what is wrong with an object that is not open. */
+/* Raises the error of using an object that is not open. */
 PyObject *handle_refuse(PyObject *object);
 
 /* Makes an open object a closed one; returns true if it was open, and no other thread was faster. */
@@ -188,8 +189,8 @@ bool discard(handle *self);
 /* Returns true if objects that own a handle are reported. */
 bool is_open_told(void);
 
-/* Aborts of streams, among them resets. What was aborted may look complete although it still runs: an event, or a
- * stream whose wait was dropped. So who concludes one stream's completion from something else makes sure that no abort
+/* Aborts of streams, among them resets. An event, or a stream whose wait was dropped, may look complete although its
+ * aborted work still runs. So a function that infers completion from something else makes sure that no abort
  * has begun since that was submitted, and that none was under way then. */
 
 extern const ascend_rt_abort_count *aborts;
@@ -202,7 +203,7 @@ static inline uint64_t aborts_known(void) {
     return atomic_load(&aborts->begun) == ended ? ended : UNKNOWN;
 }
 
-/* Records of events. Nobody knows in which order the runtime gets those that are under way at the same time. If all are
+/* Records of events. The order in which the runtime gets those under way at the same time is unknown. If all are
  * on one stream, the completion of any of them is also that of what was submitted before the others; otherwise the
  * completion of the newest says nothing. In line, because a record is little more than this. */
 
@@ -222,7 +223,7 @@ static inline void event_begin_record(event *self, const PyObject *recorder) {
     Py_XDECREF(before);
 }
 
-/* Tells what the completion releases, or NULL. */
+/* Ends a record, with what its completion releases, or NULL. */
 static inline void event_end_record(event *self, const PyObject *recorder, PyObject *ended) {
     PyObject *before = NULL;
     BEGIN_LOCKED(self);

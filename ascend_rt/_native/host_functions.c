@@ -147,7 +147,7 @@ static PyMemberDef call_members[] = {
 };
 
 static PyGetSetDef call_properties[] = {
-    {"address", call_address, NULL, "What the runtime is to pass to the entry.", NULL},
+    {"address", call_address, NULL, "The argument of the entry, for the runtime.", NULL},
     {0},
 };
 
@@ -177,7 +177,7 @@ static PyObject *tell_is_inside(PyObject *module, PyObject *unused) {
 
 bool host_functions_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions[] = {
-        {"is_inside", tell_is_inside, METH_NOARGS, "Whether the calling thread runs a host function."},
+        {"is_inside", tell_is_inside, METH_NOARGS, "Return True if the calling thread runs a host function."},
         {0},
     };
     shared = parts;

@@ -23,7 +23,7 @@ static hot_method paths[PATHS];
 /* A parameter as ascend_rt.kernel writes it into a plan. */
 typedef struct kernel_parameter {
     int32_t place, nbytes;
-    int32_t kind; /* of numpy's kinds 'i', 'u' and 'f'; 'p': an array; 'x': only the size is known; 'o': another type */
+    int32_t kind; /* numpy's kind 'i', 'u' and 'f'; 'p': an array; 'x': only the size is known; 'o': another type */
 } kernel_parameter;
 
 /* The block of arguments. */
@@ -136,7 +136,7 @@ typedef struct prepared {
     PyObject *binary, *stream, *used; /* a tuple: the arguments */
     const void *bytes;
     size_t nbytes;
-    PyObject *packed; /* that has the bytes; NULL: they are in a block */
+    PyObject *packed; /* owner of the bytes; NULL: they are in a block */
     void *config;
     PyObject *config_kept;
 } prepared;

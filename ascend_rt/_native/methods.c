@@ -6,7 +6,7 @@ const ascend_rt_shared *shared;
 static PyObject *check;        /* ascend_rt._runtime.driver.check */
 static PyObject *owners;       /* ascend_rt._runtime.lifecycle.owners */
 static PyObject *given_events; /* ascend_rt._runtime.lifecycle.events */
-static bool is_initialized;    /* whether ascend_rt._runtime.lifecycle.initialize() is done */
+static bool is_initialized;    /* true once ascend_rt._runtime.lifecycle.initialize() is done */
 
 /* The owner that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */
 static struct place {
@@ -380,7 +380,7 @@ bool discard(handle *self) {
     return true;
 }
 
-/* Putting paths in the place of methods. */
+/* Replacing methods by paths. */
 
 /* A definition as _in_c._definition() returns it: its text, the names of the parameters and numbers of them. */
 enum { TEXT, NAMES, REQUIRED, POSITIONAL, ONLY_POSITIONAL };
@@ -404,7 +404,7 @@ static bool set_signature(signature *of, PyObject *definition) {
     return PyErr_Occurred() == NULL;
 }
 
-/* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives for ever. */
+/* Returns what Python shows of a method or a property: its parameters, if any, and its docstring. It lives forever. */
 static char *documentation(const hot_method *path, PyObject *parameters) {
     PyObject *text = PyObject_GetAttrString(path->declared, "__doc__");
     PyObject *whole = NULL;
@@ -423,8 +423,8 @@ static char *documentation(const hot_method *path, PyObject *parameters) {
     return copy;
 }
 
-/* Returns what takes the place of a method, a property or a function, whose class or module is given; the definitions
- * live for ever. */
+/* Returns the replacement of a method, a property or a function, whose class or module is given; the definitions live
+ * forever. */
 static PyObject *in_its_place(const hot_method *path, PyObject *parameters, PyObject *owner) {
     char *const text = documentation(path, parameters);
     PyMethodDef *const method = PyMem_Malloc(sizeof *method);
@@ -471,7 +471,7 @@ static bool install_all(const hot_methods *of, PyObject *class, PyObject *define
     return is_installed;
 }
 
-/* Those of the most derived type. */
+/* Finds those of the most derived type. */
 static const hot_methods *paths_of(PyTypeObject *type) {
     const hot_methods *found = NULL;
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i) {
@@ -537,7 +537,7 @@ static bool find_functions(void) {
 bool hot_methods_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
         {"install_hot_methods", (PyCFunction)(void (*)(void))install_hot_methods, METH_FASTCALL,
-         "Put the bodies in C in the place of the methods of a class, and return the class, or of a function."},
+         "Replace the methods of a class, or a function, by the bodies in C; return the class or the function."},
         {"note_initialized", note_initialized, METH_NOARGS, "Note that the runtime is initialised."},
         {"note_owners", (PyCFunction)(void (*)(void))note_owners, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hot methods. A method is declared and documented in Python, and its body is here; it takes the place of
- * the declaration (install_hot_methods). It parses the arguments that are declared, by position and by name, and makes
- * the call through the table of ascend_rt._aclrt without the GIL. What is rare is in small functions in Python: time
- * limits that are no plain numbers, finding the current stream, the error for a code. A function that the library
+/* Hot methods. A method is declared and documented in Python, and its body is here; it replaces the
+ * declaration (install_hot_methods). It parses the arguments that are declared, by position and by name, and makes
+ * the call through the table of ascend_rt._aclrt without the GIL. Rare cases are in small functions in Python: time
+ * limits that are not plain numbers, finding the current stream, the error for a code. A function that the library
  * lacks, or that must not be called any more, answers with a code, too.
  *
  * Each kind of object has its file; methods.c installs the paths. */
@@ -98,7 +98,7 @@ typedef struct hot_method {
 
 #define METHOD(name) (PyCFunction)(void (*)(void)) name
 
-/* Those of a class, which has the fields that they use. */
+/* Hot methods of a class, which has the fields that they use. */
 typedef struct hot_methods {
     PyTypeObject **type;
     hot_method *paths;
@@ -152,7 +152,7 @@ bool find_size(PyObject *given, const char *check_function, const char *too_big,
 
 /* A new reference to the current stream. */
 PyObject *current_stream(void);
-/* A new reference to what stands for a stream in an argument that is none; or with an exception. */
+/* A new reference to the stream that an argument of another type means; or NULL with an exception. */
 PyObject *stream_of_argument(PyObject *given);
 
 /* A new reference to the stream that was given, or to the current one; or with an exception. */
@@ -233,7 +233,7 @@ typedef struct submission {
         }                                                                                \
     } while (0)
 
-/* Returns true for the code of an exception, which a function in Python has raised in the place of the C function: the
+/* Returns true for the code of an exception, which a function in Python has raised instead of the C function: the
  * call may have been made. */
 static inline bool is_raised(aclError code) { return code >= ASCEND_RT_RAISED && code < ASCEND_RT_REFUSED; }
 
@@ -251,7 +251,7 @@ static inline bool may_be_pending(const submission *made) { return made->code ==
 PyObject *submission_end(submission *made, int place, retention *self, PyObject *first, PyObject *second);
 
 /* Returns true if nothing has to be asked about failures of an error window, which is a field of an object. If the
- * library reports no failure, only a synchronization of the stream finds out: who has made one need not ask. */
+ * library reports no failure, only a synchronization of the stream finds out: after one, nothing is asked. */
 static inline bool has_no_failure(void *owner, PyObject *const *field, bool is_synchronized) {
     bool has_none = false;
     (void)owner;

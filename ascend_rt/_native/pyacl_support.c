@@ -38,8 +38,8 @@ static PyObject *tuple_of(PyObject *const *args, Py_ssize_t count) {
     return tuple;
 }
 
-/* Refuses the first argument for k or K that is no int although it has __index__; returns whether it did. From 3.14 on,
- * CPython takes those. */
+/* Refuses the first argument for k or K that is not an int although it has __index__; returns whether it did. From 3.14
+ * on, CPython takes those. */
 static bool refuse_index(PyObject *const *args, Py_ssize_t count, const char *format) {
     Py_ssize_t i = 0;
     while (i < count && ((format[i] != 'k' && format[i] != 'K') || PyLong_Check(args[i]))) {
@@ -137,7 +137,7 @@ PyObject *pyacl_call_python(const char *module, const char *name, PyObject *args
 
 _Thread_local pyacl_thread pyacl_here;
 
-/* A callback on its way through Python, where it may make calls of its own. Each begin() needs an end(). */
+/* A callback on its way through Python, where it may make more calls. Each begin() needs an end(). */
 typedef struct visit {
     bool is_in; /* not if the interpreter is about to end */
     PyGILState_STATE state;

@@ -23,7 +23,7 @@
 #define MUTEX(name) struct no_mutex name
 #define LOCK(name) ((void)(name))
 #define UNLOCK(name) ((void)(name))
-struct no_mutex {}; /* of GNU C, which has no size */
+struct no_mutex {}; /* GNU C gives it no size */
 #endif
 
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
@@ -100,7 +100,7 @@ static inline PyObject *pop_item(PyObject *dictionary, PyObject *key) {
 #endif
 }
 
-/* Tells that a module needs no GIL; returns it, or NULL. */
+/* Declares that a module needs no GIL; returns it, or NULL. */
 static inline PyObject *without_gil(PyObject *module) {
 #ifdef Py_GIL_DISABLED
     if (module != NULL && PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED) != 0) {

@@ -234,7 +234,7 @@ static bool look_at_wait(PyObject *of_wait, bool is_complete, PyObject **complet
     return is_done;
 }
 
-/* Releases a batch and all before it; what its waits have kept is complete, or is to be asked for again. */
+/* Releases a batch and all before it; the batches of its waits are complete, or are to be asked for again. */
 static bool release_chain(PyObject *newest, bool is_synchronized, PyObject **completed) {
     const uint64_t now = abort_or_failure_epoch(atomic_load(&aborts->begun));
     PyObject *next = Py_NewRef(newest), *left = NULL;

@@ -40,8 +40,8 @@ PATTERNS = {
 LEFT = {
     "CHANGELOG.md": 58,
     "README.md": 1,
-    "ascend_rt/_native/": 64,
     "ascend_rt/_runtime/": 48,
+    "ascend_rt/_native/": 0,
     "ascend_rt/": 114,
     "docs/semantics/": 33,
     "docs/": 123,
