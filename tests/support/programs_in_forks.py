@@ -67,9 +67,12 @@ class Programs:
         assert self._server.stdout is not None
         files = [Path(self._files.name, name) for name in ("input", "output", "errors")]
         files[0].write_text(standard_input, encoding="utf-8")
+        of_script = None if arguments[0] in ("-c", "-m") else Path(arguments[0]).parent
+        directory = directory or self._directory or of_script
         job = {
             "arguments": [str(each) for each in arguments],
-            "directory": str(directory or self._directory or Path(arguments[0]).parent),
+            "directory": str(directory),
+            "path": str(self._directory or of_script or directory),
             "environment": {**environment, **(variables or {})},
             "files": [str(file) for file in files],
         }
@@ -120,7 +123,7 @@ def _become(job: dict[str, Any]) -> None:
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  (the other one has read lines of more jobs)
     first, *rest = job["arguments"]
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:1] = [job["directory"], *filter(None, path)]
+    sys.path[:1] = [job["path"], *filter(None, path)]
     if first == "-c":
         code, *given = rest
         sys.argv[:] = ["-c", *given]

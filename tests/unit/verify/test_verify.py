@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.programs_in_forks import Ended, Programs
 
 from ascend_rt_measure.verify import card_profile, children, comparison
 from ascend_rt_measure.verify.cases import Call, Group, groups
@@ -25,20 +26,20 @@ from ascend_rt_measure.verify.report import Played, Report, load, product_of, wr
 
 pytestmark = pytest.mark.simulator("independent")
 
-Verify = Callable[..., "subprocess.CompletedProcess[str]"]
+Verify = Callable[..., Ended]
 BEHIND = b"libbehindit.so"  # as long as libascendcl.so
 FEW = "g02_init,g10_device,g40_event_create_arguments,g50_notify_arguments,fact_1.25,fact_4.6"
 
 
 @pytest.fixture
-def verify(tmp_path: Path) -> Verify:
+def verify(tmp_path: Path, programs: Programs) -> Verify:
     """Return a function that runs the command in a directory of its own."""
 
-    def run(*arguments: object, **variables: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, **variables: object) -> Ended:
         usual = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_RT_")}
         environment = usual | {"ASCEND_RT_BACKEND": "sim"} | {name: str(value) for name, value in variables.items()}
-        command = [sys.executable, "-m", "ascend_rt", "verify", *map(str, arguments)]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        command = ("-m", "ascend_rt", "verify", *map(str, arguments))
+        return programs.run(*command, directory=tmp_path, environment=environment)
 
     return run
 
