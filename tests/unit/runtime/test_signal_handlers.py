@@ -216,8 +216,9 @@ def test_a_capture_that_is_interrupted_keeps_nothing(device: Device) -> None:
     def capture() -> None:
         buffer = Buffer(64)
         used.append(weakref.ref(buffer))
-        with stream.capture():
+        with stream.capture() as graph:
             fill_async(buffer, 0, stream)
+        graph.close()
 
     for where in interruptions(capture):
         gc.collect()
