@@ -249,12 +249,12 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., A
             environment = {**environment, **vendor.UNNOTICED}
         script.write_text(text, encoding="utf-8")
         variables = {name: str(value) for name, value in environment.items()}
-        ended = programs.run(script, variables, *map(str, arguments), standard_input=standard_input)
+        ended = programs.run(script, *map(str, arguments), variables=variables, standard_input=standard_input)
         started.add(ended.pid)
         if may_die:
-            vendor.require_alive(ended.status, ended.errors)
-        assert ended.status == 0, ended.errors
-        return [json.loads(line) for line in ended.output.splitlines()] if lines else json.loads(ended.output)
+            vendor.require_alive(ended.returncode, ended.stderr)
+        assert ended.returncode == 0, ended.stderr
+        return [json.loads(line) for line in ended.stdout.splitlines()] if lines else json.loads(ended.stdout)
 
     yield run
     programs.close()

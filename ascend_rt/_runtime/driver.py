@@ -541,6 +541,13 @@ def shutdown() -> None:
     _retire(_after_the_end)
 
 
+def _finish_imports() -> None:
+    if _is_usable and _opened is not None:
+        from ascend_rt._runtime import late_imports
+
+        late_imports.import_all()
+
+
 def _forget_in_child() -> None:
     # The runtime's threads do not exist in the child; a call there would never return.
     is_loading = locks.is_held_elsewhere(_lock)
@@ -596,4 +603,4 @@ def _after_fork(name: str) -> Callable[..., NoReturn]:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_in_child)
+    os.register_at_fork(before=_finish_imports, after_in_child=_forget_in_child)

@@ -51,8 +51,9 @@ def attack(programs: Any, tmp_path: Path) -> Attack:
     def run(script: str, seed: int, *, device: bool = True, **variables: object) -> str:
         path = tmp_path / f"seed_{seed}.py"
         path.write_text(_BEGINNING + _DEVICE * device + textwrap.dedent(script), encoding="utf-8")
-        ended = programs.run(path, {name: str(value) for name, value in variables.items()}, str(seed))
-        assert ended.status == 0, f"ASCEND_RT_TEST_SEED={seed}: status {ended.status}\n{ended.output}{ended.errors}"
-        return str(ended.output)
+        ended = programs.run(path, str(seed), variables={name: str(value) for name, value in variables.items()})
+        said = f"{ended.stdout}{ended.stderr}"
+        assert ended.returncode == 0, f"ASCEND_RT_TEST_SEED={seed}: status {ended.returncode}\n{said}"
+        return str(ended.stdout)
 
     return run

@@ -23,7 +23,8 @@ SIGNATURES = json.loads(
 
 # They use addresses of the host, or wait: they get no numbers.
 WITHOUT_NUMBERS = {
-    *(f"acl.rt.{name}" for name in ("memcpy", "memcpy2d", "memcpy_async", "memset", "process_report")),
+    *(f"acl.rt.{name}" for name in ("memcpy", "memcpy2d", "memcpy_async", "memset", "memset_async", "process_report")),
+    "acl.rt.binary_load_from_data",
     *(f"acl.util.{name}" for name in ("ptr_to_bytes", "ptr_to_numpy", "start_thread")),
 }
 

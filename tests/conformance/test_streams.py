@@ -293,7 +293,7 @@ def test_a_device_that_is_not_current_is_synchronized(device: Device) -> None:
         stream = Stream()
         latch = Latch(stream)
     with pytest.raises(Timeout):
-        last.synchronize(10)
+        last.synchronize(0.01)
     assert Device.current() == device
     device.synchronize(10_000)
     with last:

@@ -10,10 +10,12 @@ from support.raw import ffi, lib, new, ok
 def in_thread(function, *arguments):
     def run():
         ok(lib.aclrtSetCurrentContext(context))
+        about_to_call.set()
         codes.append(function(*arguments))
-    codes = []
+    codes, about_to_call = [], threading.Event()
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
+    about_to_call.wait()
     thread.join(0.4)
     return thread, codes
 

@@ -79,11 +79,11 @@ class Program:
     def __init__(self, programs: Programs, script: str, path: Path, check: str | None, prelude: str) -> None:
         self.source = prelude + script
         path.write_text(self.source, encoding="utf-8")
-        done = programs.run(path, {"ASCEND_RT_SIM_CHECK": check or ""})
-        assert done.status == 0, done.errors
+        done = programs.run(path, variables={"ASCEND_RT_SIM_CHECK": check or ""})
+        assert done.returncode == 0, done.stderr
         self.path = path
-        self.output = self.readable(done.output)
-        first, *reports = done.errors.split("ascend_rt simulator, memory check: ")
+        self.output = self.readable(done.stdout)
+        first, *reports = done.stderr.split("ascend_rt simulator, memory check: ")
         assert first == ""
         self.reports = [self.readable(report).rstrip("\n") for report in reports]
 

@@ -18,21 +18,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
-_WRITTEN = (".out", ".err")  # beside the script
 
-
-@dataclass(frozen=True)
-class Ended:
-    """How a program has ended: its number and status, and what it wrote."""
+class Ended(NamedTuple):
+    """How a program has ended: its number, and the rest as :class:`subprocess.CompletedProcess` names it."""
 
     pid: int
-    status: int
-    output: str
-    errors: str
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 class Programs:
@@ -49,25 +46,35 @@ class Programs:
     def __init__(self, *modules: str, directory: Path | None = None) -> None:
         self._modules, self._directory = modules, directory
         self._server: subprocess.Popen[str] | None = None
+        self._files = tempfile.TemporaryDirectory(prefix="ascend_rt-")  # what programs read and write
 
     def run(
-        self, script: Path, variables: Mapping[str, str] | None = None, *arguments: str, standard_input: str = ""
+        self,
+        *arguments: str | Path,
+        variables: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] = os.environ,
+        directory: Path | None = None,
+        standard_input: str = "",
     ) -> Ended:
-        """Run a script with more environment variables."""
+        """Run what ``python`` runs with these arguments: a script, ``-c`` or ``-m``; with more variables."""
         if self._server is None:
             command = [sys.executable, __file__, *self._modules]
-            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+            started_with = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
             self._server = subprocess.Popen(
-                command, stdin=-1, stdout=-1, text=True, env=environment, cwd=self._directory, start_new_session=True
+                command, stdin=-1, stdout=-1, text=True, env=started_with, cwd=self._directory, start_new_session=True
             )
         assert self._server.stdin is not None
         assert self._server.stdout is not None
+        files = [Path(self._files.name, name) for name in ("input", "output", "errors")]
+        files[0].write_text(standard_input, encoding="utf-8")
+        of_script = None if arguments[0] in ("-c", "-m") else Path(arguments[0]).parent
+        directory = directory or self._directory or of_script
         job = {
-            "script": str(script),
-            "directory": str(self._directory or script.parent),
-            "arguments": arguments,
-            "environment": os.environ | (variables or {}),
-            "input": standard_input,
+            "arguments": [str(each) for each in arguments],
+            "directory": str(directory),
+            "path": str(self._directory or of_script or directory),
+            "environment": {**environment, **(variables or {})},
+            "files": [str(file) for file in files],
         }
         try:
             print(json.dumps(job), file=self._server.stdin, flush=True)
@@ -75,9 +82,7 @@ class Programs:
         except BaseException:  # a time limit, for instance: the program may still run
             self.close()
             raise
-        output, errors = (
-            script.with_suffix(suffix).read_text(encoding="utf-8", errors="backslashreplace") for suffix in _WRITTEN
-        )
+        output, errors = (file.read_text(encoding="utf-8", errors="backslashreplace") for file in files[1:])
         return Ended(pid, status, output, errors)
 
     def close(self) -> None:
@@ -110,18 +115,27 @@ def _become(job: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(job["environment"])
     os.chdir(job["directory"])
-    script = Path(job["script"])
-    with tempfile.TemporaryFile() as given:
-        given.write(job["input"].encode())
-        given.seek(0)
-        os.dup2(given.fileno(), 0)
-    for number, suffix in enumerate(_WRITTEN, 1):
-        with script.with_suffix(suffix).open("wb") as written:
-            os.dup2(written.fileno(), number)
-    sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115  (the other one has read lines of more jobs)
-    sys.argv[:] = [str(script), *job["arguments"]]
-    sys.path[0] = job["directory"]
-    runpy.run_path(str(script), run_name="__main__")
+    reads, writes = os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    for number, (file, flags) in enumerate(zip(job["files"], (reads, writes, writes), strict=True)):
+        opened = os.open(file, flags)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  (the other one has read lines of more jobs)
+    first, *rest = job["arguments"]
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:1] = [job["path"], *filter(None, path)]
+    if first == "-c":
+        code, *given = rest
+        sys.argv[:] = ["-c", *given]
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(code, "<string>", "exec"), main.__dict__)
+    elif first == "-m":
+        module, *given = rest
+        sys.argv[:] = [module, *given]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        sys.argv[:] = [first, *rest]
+        runpy.run_path(first, run_name="__main__")
 
 
 if __name__ == "__main__":

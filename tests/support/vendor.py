@@ -73,8 +73,8 @@ class Apart:
         options += ["--backend=cann", "--in-process", "--full", "--long", "-p", "no:xdist", "-p", "no:cacheprovider"]
         script = self._directory / "test.py"
         script.write_text(f"import pytest\nraise SystemExit(pytest.main({[*options, f'{item.path}::{name}']!r}))\n")
-        ended = self._programs.run(script, UNNOTICED)
-        status, output = ended.status, ended.output + ended.errors
+        ended = self._programs.run(script, variables=UNNOTICED)
+        status, output = ended.returncode, ended.stdout + ended.stderr
         require_alive(status, output)
         if "+ Timeout +" in output:
             raise MayDie("it did not end")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.programs_in_forks import Ended, Programs
 
 ABI = Path(__file__).resolve().parents[2] / "backends" / "abi"
 
@@ -58,7 +59,7 @@ _BODIES = {
 
 Source = Callable[[Callable[[Any], bool]], str]
 Build = Callable[..., Path]
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., "Ended | subprocess.CompletedProcess[str]"]
 
 
 def _definition(function: Any) -> str:
@@ -113,8 +114,22 @@ def environment(tmp_path: Path, installation: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, environment: dict[str, str]) -> Run:
-    """Return a function that runs Python with arguments, in that environment and outside the source tree."""
+def run(tmp_path: Path, environment: dict[str, str], programs: Programs) -> Run:
+    """Return a function that runs a program in that environment and outside the source tree.
+
+    The arguments are those of Python; it runs in a fork of a process that has imported the package.
+    """
+
+    def run_program(*arguments: str | Path, **variables: str | Path) -> Ended:
+        added = {name: str(value) for name, value in variables.items()}
+        return programs.run(*arguments, directory=tmp_path, environment=environment, variables=added)
+
+    return run_program
+
+
+@pytest.fixture
+def interpreter(tmp_path: Path, environment: dict[str, str]) -> Run:
+    """Return a function that does the same with a new interpreter, for what depends on how Python starts."""
 
     def run_python(
         *arguments: str, before: Sequence[str] = (), **variables: str | Path

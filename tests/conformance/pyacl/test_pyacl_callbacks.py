@@ -6,13 +6,12 @@ Each script runs in a separate process: exception callbacks and the processing o
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.programs_in_forks import Programs
 
 START = """
 import ctypes, gc, sys, threading, weakref
@@ -46,14 +45,11 @@ Run = Callable[..., str]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, programs: Programs) -> Run:
     """Return a function that runs a script and returns what it prints on both outputs."""
 
     def start(script: str) -> str:
-        program = START + textwrap.dedent(script)
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
+        done = programs.run("-c", START + textwrap.dedent(script), directory=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 

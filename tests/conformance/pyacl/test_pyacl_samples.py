@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.programs_in_forks import Ended, Programs
 
 SAMPLES = Path(__file__).resolve().parents[3] / "examples" / "pyacl"
+Launch = Callable[..., Ended]
 
 # A sample with its arguments, and what it prints.
 SHOWN = {
@@ -28,23 +28,21 @@ SHOWN = {
 SHOWN["callback_thread.py threading"] = SHOWN["callback_thread.py"]
 
 
-def launch(sample: str, backend: str, pyacl: str = "ours", **variables: str) -> subprocess.CompletedProcess[str]:
-    name, *arguments = sample.split()
-    command = [sys.executable, "-m", "ascend_rt", "run", "--backend", backend, "--pyacl", pyacl]
-    return subprocess.run(
-        [*command, str(SAMPLES / name), *arguments],
-        env=os.environ | variables,
-        cwd=SAMPLES.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+@pytest.fixture
+def launch(programs: Programs, backend: str) -> Launch:
+    """Return a function that runs a sample as users do."""
+
+    def run(sample: str, **variables: str) -> Ended:
+        name, *arguments = sample.split()
+        command = ("-m", "ascend_rt", "run", "--backend", backend, "--pyacl", "ours", SAMPLES / name, *arguments)
+        return programs.run(*command, directory=SAMPLES.parent, variables=variables)
+
+    return run
 
 
 @pytest.mark.parametrize("sample", sorted(SHOWN))
-def test_sample_runs(sample: str, backend: str) -> None:
-    done = launch(sample, backend, ASCEND_RT_SIM_CHECK="memory")
+def test_sample_runs(sample: str, launch: Launch) -> None:
+    done = launch(sample, ASCEND_RT_SIM_CHECK="memory")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(SHOWN[sample], done.stdout.strip()), done.stdout
 
@@ -54,8 +52,8 @@ def test_every_sample_is_run() -> None:
 
 
 @pytest.mark.simulator("faults")
-def test_a_sample_is_told_of_a_failed_task(backend: str) -> None:
-    done = launch("synchronization.py", backend, ASCEND_RT_SIM_FAULTS="task:*:2=507015")
+def test_a_sample_is_told_of_a_failed_task(launch: Launch) -> None:
+    done = launch("synchronization.py", ASCEND_RT_SIM_FAULTS="task:*:2=507015")
     told = r"task \d+ of stream \d+ on device 0 failed with 507015, submitted by thread \d+\n"
     assert re.match(told, done.stdout), done.stdout
     assert done.returncode == 1
@@ -66,9 +64,9 @@ def test_a_sample_is_told_of_a_failed_task(backend: str) -> None:
 @pytest.mark.parametrize(
     "sample", [pytest.param(name, marks=pytest.mark.full) if "callback" in name else name for name in sorted(SHOWN)]
 )
-def test_a_sample_ends_with_an_error_wherever_a_call_fails(sample: str, backend: str) -> None:
+def test_a_sample_ends_with_an_error_wherever_a_call_fails(sample: str, launch: Launch) -> None:
     for function in ("aclrtMallocHost", "aclrtCreateStream", "aclrtSynchronizeStream", "aclrtResetDevice"):
-        done = launch(sample, backend, ASCEND_RT_SIM_FAULTS=f"call:{function}:1=207001")
+        done = launch(sample, ASCEND_RT_SIM_FAULTS=f"call:{function}:1=207001")
         assert done.returncode in (0, 1), done.stderr  # 0 from samples that do not call it
         if done.returncode:
             assert "failed with 207001" in done.stderr

@@ -29,6 +29,8 @@ def lines(run, code: str, **variables: str) -> list[str]:
 )
 def test_it_ends_with_what_drops_the_stream(run, end: str) -> None:
     code = f"""
+from ascend_rt._runtime import lifecycle
+lifecycle._WORK_MS = 100  # for the stream that waits for what was dropped
 begin = stream.record()
 sim.sleep(stream, {LONG})
 event = stream.record()

@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from support.deadly import RULES, START
+from support.programs_in_forks import Ended, Programs
 
 from ascend_rt.backends import include_directory
 from ascend_rt.backends.sim import library_path
@@ -28,24 +28,22 @@ DEADLY = json.loads((TESTS / "data" / "double" / "deadly.json").read_text(encodi
 
 pytestmark = pytest.mark.simulator("internals")
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., Ended]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, programs: Programs) -> Run:
     """Return a function that runs a script in strict mode, in a file of that name."""
 
-    def start(script: str, start: str = START, name: str = "train.py", **variables: str) -> Any:
+    def start(script: str, start: str = START, name: str = "train.py", **variables: str) -> Ended:
         path = tmp_path / name
         path.write_text(start + textwrap.dedent(script))
-        env = os.environ | {"ASCEND_RT_SIM_STRICT": "1", "PYTHONPATH": str(TESTS)} | variables
-        command = [sys.executable, str(path)]
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+        return programs.run(path, variables={"ASCEND_RT_SIM_STRICT": "1", "PYTHONPATH": str(TESTS)} | variables)
 
     return start
 
 
-def death_of(ended: subprocess.CompletedProcess[str]) -> tuple[str, str]:
+def death_of(ended: Ended | subprocess.CompletedProcess[str]) -> tuple[str, str]:
     """Return the call that ended the process, with its place, and the reason."""
     assert ended.returncode == -signal.SIGABRT, ended.stderr
     said = re.findall(
@@ -79,13 +77,10 @@ def test_without_it_the_process_lives(run: Run, tmp_path: Path, deadly: str) -> 
 
 
 @pytest.mark.parametrize("row", [row for row in DEADLY if row[0] in groups()], ids=lambda row: row[0])
-def test_it_ends_the_process_where_the_official_library_died(row: list[Any]) -> None:
+def test_it_ends_the_process_where_the_official_library_died(row: list[Any], programs: Programs) -> None:
     name, function, *_ = row
     calls = json.dumps(groups()[name].rows())
-    env = os.environ | {"ASCEND_RT_SIM_STRICT": "1"}
-    command = [sys.executable, str(PLAYER)]
-    ended = subprocess.run(command, input=calls, capture_output=True, text=True, env=env, check=False)
-    call, why = death_of(ended)
+    call, why = death_of(programs.run(PLAYER, variables={"ASCEND_RT_SIM_STRICT": "1"}, standard_input=calls))
     assert call.partition(" at ")[0] == function
     assert "0x1234567800 was never given out" in why
 
@@ -214,8 +209,10 @@ def test_a_process_that_ends_while_a_thread_waits_keeps_its_status(run: Run, wai
     script = f"""
     import sys, threading
     from ascend_rt import Device, Notify, Stream
+    from ascend_rt._runtime import lifecycle
     from ascend_rt.testing import Latch
 
+    lifecycle._WORK_MS = 100
     Device(0).set_current()
     stream = Stream()
     latch = Latch(stream)

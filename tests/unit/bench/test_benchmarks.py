@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import platform
 import re
-import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.programs_in_forks import Ended, Programs
 
 pytestmark = pytest.mark.simulator("independent")
 
@@ -22,6 +23,7 @@ from ascend_rt_measure.bench import building, comparison, headlines, ids, machin
 
 ROOT = Path(__file__).resolve().parents[3]
 DIRECTORY = ROOT / "benchmarks"
+Run = Callable[..., Ended]
 PYTHON = [who for who in ids.LAYERS + ids.PEERS if who not in ("c", "threads_cpp")]
 
 
@@ -58,8 +60,16 @@ def test_readme_describes_every_benchmark() -> None:
     assert described == [benchmark.id for benchmark in ids.BENCHMARKS]
 
 
-def run(*command: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, cwd=directory)
+@pytest.fixture
+def run(programs: Programs, tmp_path: Path) -> Run:
+    """Return a function that runs Python with arguments."""
+    return lambda *command: programs.run(*command, directory=tmp_path)
+
+
+@pytest.fixture
+def bench(run: Run) -> Run:
+    """Return a function that runs the command."""
+    return lambda *options: run("-m", "ascend_rt", "bench", *options)
 
 
 # Run in a separate process: the raw layer initialises the runtime itself.
@@ -99,7 +109,7 @@ print(json.dumps(found))
 
 @pytest.mark.parametrize("layer", ["raw", "facade", "pyacl"])
 def test_an_iteration_makes_the_calls_that_the_list_says(
-    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str
+    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, run: Run
 ) -> None:
     backend = pytestconfig.getoption("--backend")
     monkeypatch.setenv("ASCEND_RT_BACKEND", backend)
@@ -107,7 +117,7 @@ def test_an_iteration_makes_the_calls_that_the_list_says(
     found: dict[str, list[str]] = {}
     for product, names in ids.by_product(ids.ids_of(layer, backend)).items():
         monkeypatch.setenv("ASCEND_RT_SIM_PRODUCT", product)
-        done = run("-c", AUDIT, f"ascend_rt_measure.bench.{layer}", *names, directory=tmp_path)
+        done = run("-c", AUDIT, f"ascend_rt_measure.bench.{layer}", *names)
         assert done.returncode == 0, done.stderr
         found |= json.loads(done.stdout)
 
@@ -117,20 +127,16 @@ def test_an_iteration_makes_the_calls_that_the_list_says(
     assert found == {name: 2 * benchmark.functions() for name, benchmark in expected.items()}
 
 
-def bench(*options: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    return run("-m", "ascend_rt", "bench", *options, directory=directory)
-
-
 @pytest.mark.parametrize(
     "wanted", [["record_wait_synchronize"], pytest.param(None, marks=pytest.mark.full)], ids=["one", "all"]
 )
 def test_smoke_run_has_a_result_for_every_benchmark(
-    pytestconfig: pytest.Config, tmp_path: Path, wanted: list[str] | None
+    pytestconfig: pytest.Config, tmp_path: Path, wanted: list[str] | None, bench: Run
 ) -> None:
     backend, output = pytestconfig.getoption("--backend"), tmp_path / "results.json"
     options = ["--ids", *wanted] if wanted else []
 
-    done = bench("--smoke", "--backend", backend, "--output", str(output), *options, directory=tmp_path)
+    done = bench("--smoke", "--backend", backend, "--output", str(output), *options)
 
     assert done.returncode == 0, done.stderr
     found = results.read(output)
@@ -147,10 +153,10 @@ def test_smoke_run_has_a_result_for_every_benchmark(
     assert set(summary["benchmarks"]) == {name for _, name in expected}
 
 
-def test_smoke_run_of_the_bindings_has_a_result_for_every_contestant(load: Any, tmp_path: Path) -> None:
+def test_smoke_run_of_the_bindings_has_a_result_for_every_contestant(load: Any, tmp_path: Path, run: Run) -> None:
     output = tmp_path / "results.json"
 
-    done = run(str(DIRECTORY / "binding.py"), "--smoke", "--output", str(output), directory=tmp_path)
+    done = run(str(DIRECTORY / "binding.py"), "--smoke", "--output", str(output))
 
     assert done.returncode == 0, done.stderr
     contestants, ids = load("bench_binding").CONTESTANTS, load("bench_binding").IDS
@@ -161,8 +167,8 @@ def test_smoke_run_of_the_bindings_has_a_result_for_every_contestant(load: Any, 
     assert skipped <= {"cuda_core"}
 
 
-def test_smoke_run_of_the_first_use_has_a_time_for_every_step(load: Any, tmp_path: Path) -> None:
-    done = run(str(DIRECTORY / "first_use.py"), "--smoke", directory=tmp_path)
+def test_smoke_run_of_the_first_use_has_a_time_for_every_step(load: Any, tmp_path: Path, run: Run) -> None:
+    done = run(str(DIRECTORY / "first_use.py"), "--smoke")
 
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -171,7 +177,9 @@ def test_smoke_run_of_the_first_use_has_a_time_for_every_step(load: Any, tmp_pat
 
 
 @pytest.mark.full
-def test_what_needs_a_compiler_is_left_out_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_needs_a_compiler_is_left_out_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Run
+) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("CXX", "no-such-compiler++")
     output = tmp_path / "results.json"
@@ -179,7 +187,6 @@ def test_what_needs_a_compiler_is_left_out_without_one(tmp_path: Path, monkeypat
     done = bench(
         *("--smoke", "--backend", "sim", "--output", str(output)),
         *("--ids", "record_wait_synchronize", "launch_kernel"),
-        directory=tmp_path,
     )
 
     assert done.returncode == 0, done.stderr
@@ -191,12 +198,14 @@ def test_what_needs_a_compiler_is_left_out_without_one(tmp_path: Path, monkeypat
 
 
 @pytest.mark.full
-def test_a_program_that_fails_is_named_with_what_it_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_fails_is_named_with_what_it_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Run
+) -> None:
     (tmp_path / "cc").write_text("#!/bin/sh\necho out of order >&2\nexit 7\n", encoding="utf-8")
     (tmp_path / "cc").chmod(0o755)
     monkeypatch.setenv("CC", str(tmp_path / "cc"))
 
-    done = bench("--smoke", "--backend", "sim", "--ids", "event_record", directory=tmp_path)
+    done = bench("--smoke", "--backend", "sim", "--ids", "event_record")
 
     assert done.returncode == 1
     assert re.search(rf"^c: failed with status 7: {tmp_path}/cc .*\nout of order$", done.stdout, re.MULTILINE)
@@ -205,7 +214,9 @@ def test_a_program_that_fails_is_named_with_what_it_printed(tmp_path: Path, monk
 
 @pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the look-alike is an ELF library")
-def test_what_the_library_does_not_have_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_library_does_not_have_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Run
+) -> None:
     content = sim.library_path().read_bytes()
     for name in (b"aclsim", b"aclrtMemPoolMallocAsync\0"):  # without the first ones it is not a simulator
         content = content.replace(b"\0" + name, b"\0b" + name[1:])
@@ -215,7 +226,6 @@ def test_what_the_library_does_not_have_is_left_out(tmp_path: Path, monkeypatch:
     done = bench(
         *("--smoke", "--backend", "cann", "--output", "results.json"),
         *("--ids", "event_record", "pool_malloc_free_4MiB"),
-        directory=tmp_path,
     )
 
     assert done.returncode == 0, done.stderr
@@ -276,10 +286,10 @@ def test_a_file_does_not_name_the_host(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "no JSON"])
-def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
+def test_another_file_is_refused(tmp_path: Path, text: str, bench: Run) -> None:
     (tmp_path / "other.json").write_text(text, encoding="utf-8")
 
-    done = bench("--read", "other.json", directory=tmp_path)
+    done = bench("--read", "other.json")
 
     assert done.returncode == 1
     assert done.stderr.startswith("ascend-rt: other.json ")
@@ -294,17 +304,17 @@ def test_a_difference_is_noise_while_the_middle_halves_overlap() -> None:
     assert found == {"c/event_record": (1.4, True), "c/stream_wait_event": (2.2, False)}
 
 
-def test_compare_prints_ratios_and_succeeds_whatever_they_are(tmp_path: Path) -> None:
+def test_compare_prints_ratios_and_succeeds_whatever_they_are(tmp_path: Path, bench: Run) -> None:
     results.write(measured(event_record=[1e-8] * 4), tmp_path / "before.json")
     results.write(measured(event_record=[4e-8] * 4), tmp_path / "after.json")
 
-    done = bench("--compare", "before.json", "after.json", directory=tmp_path)
+    done = bench("--compare", "before.json", "after.json")
 
     assert done.returncode == 0, done.stderr
     assert re.search(r"c/event_record +10 ns +40 ns +4.00 +slower", done.stdout)
 
 
-def test_report_has_a_plot_for_what_was_measured(tmp_path: Path) -> None:
+def test_report_has_a_plot_for_what_was_measured(tmp_path: Path, bench: Run) -> None:
     pytest.importorskip("matplotlib")
     names = {f"task_{n}_stream{'s' * (n > 1)}": [n * 1e-8] * 4 for n in ids.STREAMS}
     results.write(measured(**names), tmp_path / "results.json")
@@ -312,7 +322,7 @@ def test_report_has_a_plot_for_what_was_measured(tmp_path: Path) -> None:
         word for name in ("performance.md", "performance.html", "performance.png") for word in ("--output", name)
     ]
 
-    done = bench("--read", "results.json", *outputs, directory=tmp_path)
+    done = bench("--read", "results.json", *outputs)
 
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "performance.md").read_text(encoding="utf-8")
@@ -376,8 +386,8 @@ def test_the_headlines_are_those_that_were_measured() -> None:
     ]
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
-    done = bench("--smoke", "--backend", "sim", "--output", "nowhere/results.json", directory=tmp_path)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path, bench: Run) -> None:
+    done = bench("--smoke", "--backend", "sim", "--output", "nowhere/results.json")
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("ascend-rt: cannot write nowhere/results.json: ")

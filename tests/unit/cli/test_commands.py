@@ -436,24 +436,24 @@ def source_tree(tmp_path: Path) -> Path:
     return package
 
 
-def test_the_installed_package_takes_the_place_of_the_source_tree(run, source_tree: Path) -> None:
+def test_the_installed_package_takes_the_place_of_the_source_tree(interpreter, source_tree: Path) -> None:
     code = "import ascend_rt; from ascend_rt import sim, Device; print(ascend_rt.__file__); print(Device.count())"
-    imported = run("-c", code, ASCEND_RT_BACKEND="sim")
+    imported = interpreter("-c", code, ASCEND_RT_BACKEND="sim")
     assert imported.returncode == 0, imported.stderr
     file, count = imported.stdout.splitlines()
     assert not Path(file).is_relative_to(source_tree)
     assert count == "8"
-    as_program = run("-m", "ascend_rt", "sim-path")
+    as_program = interpreter("-m", "ascend_rt", "sim-path")
     assert (as_program.returncode, as_program.stderr) == (0, "")
 
 
 # Without site-packages: an editable install would find the compiled module all the same.
 @pytest.mark.usefixtures("source_tree")
-def test_the_source_tree_is_explained(run) -> None:
-    as_program = run("-S", "-m", "ascend_rt", "info")
+def test_the_source_tree_is_explained(interpreter) -> None:
+    as_program = interpreter("-S", "-m", "ascend_rt", "info")
     expect_message(as_program, 1, "pip install")
     assert len(as_program.stderr.strip().splitlines()) == 1
-    imported = run("-S", "-c", "import ascend_rt")
+    imported = interpreter("-S", "-c", "import ascend_rt")
     assert imported.returncode == 1
     assert imported.stderr.strip().splitlines()[-1].startswith("ImportError: ")
     assert "pip install" in imported.stderr

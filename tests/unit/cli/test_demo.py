@@ -7,30 +7,32 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.programs_in_forks import Ended, Programs
 
 from ascend_rt.cli import demo, timeline
 
+RunDemo = Callable[..., Ended]
 
-def run_demo(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ascend_rt", "demo", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, **environment},
-    )
+
+@pytest.fixture
+def run_demo(programs: Programs) -> RunDemo:
+    """Return a function that runs the command in a directory."""
+
+    def run(*arguments: str, cwd: Path, **environment: str) -> Ended:
+        return programs.run("-m", "ascend_rt", "demo", *arguments, directory=cwd, variables=environment)
+
+    return run
 
 
 SIZES = [4095, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]
 
 
 @pytest.mark.parametrize("size", [1, (5 << 20) + 17, *(pytest.param(size, marks=pytest.mark.full) for size in SIZES)])
-def test_any_file_comes_back(size: int, tmp_path: Path, backend: str) -> None:
+def test_any_file_comes_back(size: int, tmp_path: Path, backend: str, run_demo: RunDemo) -> None:
     file = tmp_path / "any"
     file.write_bytes(os.urandom(size))
     ended = run_demo(str(file), "--backend", backend, "--json", "--chunk-mib", "1", cwd=tmp_path)
@@ -44,7 +46,7 @@ def test_any_file_comes_back(size: int, tmp_path: Path, backend: str) -> None:
     assert report["backend"] == backend
 
 
-def test_the_default_file_and_the_text(tmp_path: Path) -> None:
+def test_the_default_file_and_the_text(tmp_path: Path, run_demo: RunDemo) -> None:
     ended = run_demo(cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     for part in ("library", "device", "moved", "device to device", "median", "PASS"):
@@ -73,7 +75,7 @@ def test_a_wrong_byte_is_a_failure_that_says_where(tmp_path: Path, monkeypatch: 
 # The copies of the stages, their records, and the tasks of the latency's measurement behind them.
 @pytest.mark.parametrize("nth", [1, 500, *(pytest.param(nth, marks=pytest.mark.full) for nth in range(2, 14))])
 @pytest.mark.simulator("faults")
-def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path) -> None:
+def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path, run_demo: RunDemo) -> None:
     file = tmp_path / "any"
     file.write_bytes(bytes(4096))
     ended = run_demo(str(file), "--backend", "sim", cwd=tmp_path, ASCEND_RT_SIM_FAULTS=f"task:*:{nth}=507015")
@@ -84,7 +86,7 @@ def test_a_task_that_fails_is_named_and_not_waited_for(nth: int, tmp_path: Path)
     assert "Traceback" not in ended.stderr
 
 
-def test_the_trace_has_every_copy_in_its_order(tmp_path: Path) -> None:
+def test_the_trace_has_every_copy_in_its_order(tmp_path: Path, run_demo: RunDemo) -> None:
     file, trace = tmp_path / "any", tmp_path / "trace.json"
     file.write_bytes(os.urandom(5 << 20))
     ended = run_demo(str(file), "--backend", "sim", "--chunk-mib", "1", "--trace", str(trace), cwd=tmp_path)
@@ -126,7 +128,7 @@ def test_a_picture_of_one_short_copy() -> None:
     assert timeline.draw([[timeline.Span("in", 1, 1)]])[0].split("|")[1][0] == "0"
 
 
-def test_bad_files(tmp_path: Path) -> None:
+def test_bad_files(tmp_path: Path, run_demo: RunDemo) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "directory").mkdir()
     for name, message in {
@@ -161,7 +163,9 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 @pytest.mark.simulator("internals")
-def test_bad_settings(arguments: tuple[str, ...], environment: dict[str, str], message: str, tmp_path: Path) -> None:
+def test_bad_settings(
+    arguments: tuple[str, ...], environment: dict[str, str], message: str, tmp_path: Path, run_demo: RunDemo
+) -> None:
     ended = run_demo(*arguments, cwd=tmp_path, **environment)
     assert ended.returncode in (1, 2)
     assert message in ended.stderr

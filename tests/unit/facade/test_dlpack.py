@@ -375,6 +375,11 @@ ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(kept), b"used_dltensor")
 
 @pytest.mark.parametrize("script", ENDS.values(), ids=ENDS.keys())
 def test_the_interpreter_ends_quietly(script: str, run: Any, under_test: dict[str, str]) -> None:
-    start = "import ctypes, sys\nfrom ascend_rt import Buffer, Device\nDevice(0).set_current()\n"
-    ended = run("-W", "error", "-c", start + script, **under_test)
+    start = """
+import ctypes, sys, warnings
+from ascend_rt import Buffer, Device
+warnings.simplefilter("error")
+Device(0).set_current()
+"""
+    ended = run("-c", start + script, **under_test)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -245,11 +245,12 @@ def test_an_error_of_ours_is_traced_to_the_script_alone(launch, tmp_path: Path) 
 # --- what surrounds a script -----------------------------------------------------------------------------------------
 
 
-def test_another_sitecustomize_is_executed_too(launch, which: Path, tmp_path: Path) -> None:
+def test_another_sitecustomize_is_executed_too(launch, interpreter, which: Path, tmp_path: Path) -> None:
     for name, text in (("first", "print('first')"), ("second", "print('second')")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "sitecustomize.py").write_text(text)
-    result = launch(which, PYTHONPATH=f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    command = ("-m", "ascend_rt", "run", "--backend", "sim", str(which))
+    result = interpreter(*command, PYTHONPATH=f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     # Twice: Python starts for the command, and again for the script.
     assert output(result).splitlines() == ["first", "first", "ours"]
     code = "import sitecustomize; print(sitecustomize.__file__)"

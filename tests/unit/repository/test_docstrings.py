@@ -44,4 +44,4 @@ def test_examples_run(source: Path, programs: Programs, tmp_path: Path, backend:
         ]
         script.write_text("\n".join(lines), encoding="utf-8")
         ended = programs.run(script)
-        assert ended.status == 0, ended.errors
+        assert ended.returncode == 0, ended.stderr

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.programs_in_forks import Ended, Programs
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+Run = Callable[[str], Ended]
 
 # A program with its arguments, and what its output has, in this order.
 PROGRAMS = {
@@ -49,16 +50,21 @@ PROGRAMS = {
 }
 
 
-def run(command: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    name, *arguments = command.split()
-    program = [sys.executable, EXAMPLES / name, *arguments]
-    return subprocess.run(program, capture_output=True, text=True, check=False, timeout=120, cwd=directory)
+@pytest.fixture
+def run(programs: Programs, tmp_path: Path) -> Run:
+    """Return a function that runs one of the programs with its arguments."""
+
+    def run_example(command: str) -> Ended:
+        name, *arguments = command.split()
+        return programs.run(EXAMPLES / name, *arguments, directory=tmp_path)
+
+    return run_example
 
 
 @pytest.mark.simulator("faults", "the programs fail and measure on the simulator")
 @pytest.mark.parametrize(("command", "expected"), PROGRAMS.items(), ids=PROGRAMS)
-def test_the_example_shows_what_it_is_for(command: str, expected: list[str], tmp_path: Path) -> None:
-    done = run(command, tmp_path)
+def test_the_example_shows_what_it_is_for(command: str, expected: list[str], tmp_path: Path, run: Run) -> None:
+    done = run(command)
 
     assert (done.returncode, done.stderr) == (0, "")
     rest = done.stdout
@@ -68,15 +74,15 @@ def test_the_example_shows_what_it_is_for(command: str, expected: list[str], tmp
 
 
 @pytest.mark.simulator("products")
-def test_two_processes_of_which_one_fails(tmp_path: Path) -> None:
-    done = run("two_processes.py --chunks 1 --consumer-device 99", tmp_path)
+def test_two_processes_of_which_one_fails(tmp_path: Path, run: Run) -> None:
+    done = run("two_processes.py --chunks 1 --consumer-device 99")
     assert done.returncode == 1
     assert done.stderr.endswith("the consumer ended early\n")
 
 
-def test_the_chart_is_drawn(tmp_path: Path) -> None:
+def test_the_chart_is_drawn(tmp_path: Path, run: Run) -> None:
     pytest.importorskip("matplotlib")
-    done = run("latency_plot.py --rounds 200 --plot chart.png", tmp_path)
+    done = run("latency_plot.py --rounds 200 --plot chart.png")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "chart.png").stat().st_size > 0
 
@@ -92,7 +98,7 @@ def test_the_readme_lists_every_example() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
-def test_help_describes_the_example(name: str, tmp_path: Path) -> None:
-    done = run(f"{name} --help", tmp_path)
+def test_help_describes_the_example(name: str, tmp_path: Path, run: Run) -> None:
+    done = run(f"{name} --help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: {name}")

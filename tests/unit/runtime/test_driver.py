@@ -48,7 +48,7 @@ def test_functions_are_cffis_own_and_plain_attributes(run) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_the_simulator_loads_after_other_libraries_in_c_plus_plus(run) -> None:
+def test_the_simulator_loads_after_other_libraries_in_c_plus_plus(interpreter) -> None:
     """Their thread-local variables of the C++ library are not those of the simulator."""
     code = """if True:
         import ctypes
@@ -56,7 +56,7 @@ def test_the_simulator_loads_after_other_libraries_in_c_plus_plus(run) -> None:
         from ascend_rt import library
         library()
     """
-    result = run("-c", code, ASCEND_RT_BACKEND="sim")
+    result = interpreter("-c", code, ASCEND_RT_BACKEND="sim")
     assert result.returncode == 0, result.stderr
 
 
@@ -82,7 +82,7 @@ def test_any_thread_that_loads_the_library_knows_the_main_thread() -> None:
         assert threads.submit(driver._main_thread).result() == threading.main_thread().ident
 
 
-def test_the_main_thread_is_known_without_threading(run) -> None:
+def test_the_main_thread_is_known_without_threading(interpreter) -> None:
     code = """if True:
         import sys
         from ascend_rt._runtime import driver
@@ -91,7 +91,7 @@ def test_the_main_thread_is_known_without_threading(run) -> None:
         import threading
         assert found == driver._main_thread() == threading.main_thread().ident
     """
-    result = run("-c", code)
+    result = interpreter("-c", code)
     assert result.returncode == 0, result.stderr
 
 

@@ -432,6 +432,8 @@ print("left")
             f"""
 from time import monotonic
 from ascend_rt import Device, Event, Stream, Timeout
+from ascend_rt._runtime import lifecycle
+lifecycle._WORK_MS = 100
 device = Device(0)
 device.set_current()
 stream, event = Stream(), Event()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from pathlib import Path
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this
 
 # in_child() runs a function in a fork; a child that hangs is killed, and fails the program.
 PROGRAM = """
-import gc, os, signal, sys, warnings
+import gc, importlib, os, signal, sys, warnings
+from importlib.machinery import PathFinder
+import ascend_rt as rt
 from ascend_rt import CachingAllocator, TaskFailed, on_task_failed, supports
 from ascend_rt._runtime import locks, threads
 from ascend_rt.errors import ForkedProcess
@@ -100,6 +103,83 @@ forked.set()
 holder.join()
 assert ended_well(forked_child)
 """)
+
+
+@pytest.mark.parametrize("module", ["versions", "graph"])
+def test_an_import_of_another_thread_is_over_when_the_child_begins(
+    interpreter: Any, under_test: dict[str, str], module: str
+) -> None:
+    """The import goes on when the fork waits for it, or else when the child is there, which would find it half done."""
+    code = """
+module = sys.argv[1]
+assert module not in sys.modules, "no import to wait for"
+entered, forked, main_thread = threading.Event(), threading.Event(), threading.get_ident()
+
+def is_in_an_import():
+    frame = sys._current_frames()[main_thread]
+    while frame is not None and "importlib._bootstrap" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None
+
+class SlowFinder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != module or threading.get_ident() == main_thread:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        execute = spec.loader.exec_module
+        def execute_slowly(imported):
+            entered.set()
+            while not is_in_an_import() and not forked.wait(0.001):
+                pass
+            execute(imported)
+        spec.loader.exec_module = execute_slowly
+        return spec
+
+sys.meta_path.insert(0, SlowFinder)
+stream, event, buffer = Stream(), Event(), Buffer(64)
+importing = threading.Thread(target=importlib.import_module, args=(module,))
+importing.start()
+entered.wait()
+
+def child():
+    for name in rt.__all__:
+        getattr(rt, name)
+    for function in (Stream, Event, stream.record, stream.synchronize, stream.capture().__enter__, device.reset,
+                     lambda: Buffer(64), lambda: rt.copy(buffer, b""), lambda: device.name, event.synchronize,
+                     lambda: device.properties, buffer.to_numpy, lambda: stream.flags, lib.aclrtCreateEvent):
+        assert refused(function), function
+    rt.version(), rt.supports("aclrtMalloc")
+
+forked_child = in_child(child)
+forked.set()
+importing.join()
+assert ended_well(forked_child)
+"""
+    done = interpreter("-c", BEGINNING + PROGRAM + code, f"ascend_rt.{module}", **under_test)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_late_import_is_made_before_a_fork(interpreter: Any) -> None:
+    package = Path(ascend_rt.__file__).parent
+    modules = {".".join(path.relative_to(package.parent).with_suffix("").parts): path for path in package.rglob("*.py")}
+    late = {f"ascend_rt.{name}" for name in {*ascend_rt._NAMES, *ascend_rt._MODULES}}
+    for name, path in modules.items():
+        if name.split(".")[1] in (
+            "cli",
+            "torch",
+            "pyacl",
+            "_startup",
+        ):  # which begin programs, and import themselves whole
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for found in (node for function in functions for node in ast.walk(function)):
+            if isinstance(found, ast.ImportFrom):
+                late |= {str(found.module), *(f"{found.module}.{alias.name}" for alias in found.names)}
+    program = "import sys; from ascend_rt._runtime import late_imports; late_imports.import_all(); print(*sys.modules)"
+    imported = interpreter("-c", program).stdout.split()
+    assert (late & {*modules}) - {*imported} == set()
 
 
 def test_a_lock_of_the_thread_that_forks_stays_its_own(run_forking: Any) -> None:

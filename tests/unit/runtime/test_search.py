@@ -352,8 +352,8 @@ def test_a_place_that_is_known_by_two_names_is_tried_once(run, toolkits, tmp_pat
     assert text.count("100039") == 1
 
 
-def test_the_dynamic_loaders_own_search(run, good) -> None:
-    assert chosen(run("-c", SHOW, LD_LIBRARY_PATH=good.parent)) == ("cann", good)
+def test_the_dynamic_loaders_own_search(interpreter, good) -> None:
+    assert chosen(interpreter("-c", SHOW, LD_LIBRARY_PATH=good.parent)) == ("cann", good)
 
 
 def test_a_library_in_the_process_wins(run, good, build, tmp_path: Path) -> None:
@@ -372,17 +372,17 @@ def test_what_the_library_prints_does_not_matter(run, build, tmp_path: Path) -> 
     assert chosen(run("-c", SHOW, ASCEND_RT_LIBRARY=vendor)) == ("cann", vendor)
 
 
-def test_a_path_to_the_simulator_is_reported_as_the_simulator(run, sim_path: Path) -> None:
-    backend, path = chosen(run("-c", SHOW, LD_LIBRARY_PATH=sim_path.parent))
+def test_a_path_to_the_simulator_is_reported_as_the_simulator(run, interpreter, sim_path: Path) -> None:
+    backend, path = chosen(interpreter("-c", SHOW, LD_LIBRARY_PATH=sim_path.parent))
     assert (backend, path.parent) == ("sim", sim_path.parent)
     assert chosen(run("-c", SHOW, ASCEND_RT_LIBRARY=sim_path)) == ("sim", sim_path)
     assert chosen(run("-c", PRELOAD, str(sim_path))) == ("sim", sim_path)
 
 
 @pytest.mark.usefixtures("no_cann")
-def test_cann_is_never_the_simulator(run, sim_path: Path) -> None:
+def test_cann_is_never_the_simulator(run, interpreter, sim_path: Path) -> None:
     for result in (
-        run("-c", SHOW, ASCEND_RT_BACKEND="cann", LD_LIBRARY_PATH=sim_path.parent),
+        interpreter("-c", SHOW, ASCEND_RT_BACKEND="cann", LD_LIBRARY_PATH=sim_path.parent),
         run("-c", SHOW, ASCEND_RT_BACKEND="cann", ASCEND_RT_LIBRARY=sim_path),
         run("-c", PRELOAD, str(sim_path), ASCEND_RT_BACKEND="cann"),
     ):
@@ -479,7 +479,7 @@ def test_a_library_of_something_else(run, build, tmp_path: Path) -> None:
     expect_refusal(run, build(tmp_path / "other.so", source="int x;"), "aclInit")
 
 
-def test_a_library_that_may_not_be_read(run, good, tmp_path: Path) -> None:
+def test_a_library_that_may_not_be_read(interpreter, good, tmp_path: Path) -> None:
     before = ()
     if os.geteuid() == 0:  # root may read everything, except in this program
         if shutil.which("setpriv") is None:
@@ -489,10 +489,10 @@ def test_a_library_that_may_not_be_read(run, good, tmp_path: Path) -> None:
     library.parent.mkdir()
     shutil.copy(good, library)
     library.chmod(0)
-    expect_refusal(run, library, "permission denied", before=before)
+    expect_refusal(interpreter, library, "permission denied", before=before)
     library.chmod(0o755)
     library.parent.chmod(0)
-    expect_refusal(run, library, "permission denied", before=before)
+    expect_refusal(interpreter, library, "permission denied", before=before)
     library.parent.chmod(0o755)
 
 
@@ -520,18 +520,19 @@ def test_a_very_long_path(run, good, tmp_path: Path) -> None:
     "locale", ["C", *(pytest.param(name, marks=pytest.mark.full) for name in ("C.UTF-8", "POSIX"))]
 )
 @pytest.mark.parametrize("directory", ["昇腾 toolkit", "caf\udce9"], ids=["chinese", "no-text"])
-def test_a_path_that_is_not_ascii(run, build, toolkits, tmp_path: Path, directory: str, locale: str) -> None:
+def test_a_path_that_is_not_ascii(interpreter, build, toolkits, tmp_path: Path, directory: str, locale: str) -> None:
     home = Path(tmp_path, directory)
     (home / "lib64").mkdir(parents=True)
     shutil.copy(toolkits["old"], home / "lib64" / "libascendcl.so")
     code = "import os; from ascend_rt import library; print(os.fsencode(library().path).hex())"
-    result = run("-c", code, ASCEND_HOME_PATH=home, LC_ALL=locale)
+    result = interpreter("-c", code, ASCEND_HOME_PATH=home, LC_ALL=locale)
     assert result.returncode == 0, result.stderr
     assert bytes.fromhex(result.stdout) == os.fsencode(home / "lib64" / "libascendcl.so")
     for format_option in ((), ("--json",)):
-        assert run("-m", "ascend_rt", "info", *format_option, ASCEND_HOME_PATH=home, LC_ALL=locale).returncode == 0
+        shown = interpreter("-m", "ascend_rt", "info", *format_option, ASCEND_HOME_PATH=home, LC_ALL=locale)
+        assert shown.returncode == 0
     (home / "lib64" / "libascendcl.so").write_bytes(b"")
-    assert "not a shared library" in refusal(run("-c", SHOW, ASCEND_HOME_PATH=home, LC_ALL=locale))
+    assert "not a shared library" in refusal(interpreter("-c", SHOW, ASCEND_HOME_PATH=home, LC_ALL=locale))
 
 
 def test_a_variable_that_leads_nowhere_is_an_error(run, tmp_path: Path) -> None:

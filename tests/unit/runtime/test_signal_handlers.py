@@ -210,6 +210,21 @@ def test_a_stream_does_not_stay_in_capture(device: Device) -> None:
     stream.close()
 
 
+def test_a_capture_that_is_interrupted_keeps_nothing(device: Device) -> None:
+    stream, used = Stream(), []
+
+    def capture() -> None:
+        buffer = Buffer(64)
+        used.append(weakref.ref(buffer))
+        with stream.capture() as graph:
+            fill_async(buffer, 0, stream)
+        graph.close()
+
+    for where in interruptions(capture):
+        gc.collect()
+        assert not [reference for reference in used if reference() is not None], where
+
+
 def test_a_capture_that_was_there_before_goes_on(stream: Stream) -> None:
     with stream.capture(mode="relaxed"):
         graph = lib.ascend_rt_captured_graph(stream._handle)
