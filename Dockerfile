@@ -9,7 +9,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . ./measure
 FROM python:3.12-slim-bookworm
 COPY --from=build /wheels /wheels
 # hadolint ignore=DL3013
-RUN pip install --no-cache-dir --find-links /wheels "ascend_rt[cli]" ascend_rt_measure && rm -r /wheels
+RUN pip install --no-cache-dir "$(echo /wheels/ascend_rt-*.whl)[cli]" /wheels/ascend_rt_measure-*.whl && rm -r /wheels
 RUN useradd --create-home --uid 1000 user
 USER 1000
 WORKDIR /home/user

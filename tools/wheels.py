@@ -37,6 +37,10 @@ LOCKING = ["-Wthread-safety", "-Werror=thread-safety"]
 # It warns of what the headers of GCC use, and of a macro that those of Python define anew.
 HEADERS = ["-Wno-deprecated-declarations", "-Wno-macro-redefined"]
 
+# zig adds information for debuggers, and without -O links a runtime for debugging with 256 KiB of thread-local state.
+COMPILING = ["-g0"]
+LINKING = ["-O2", "-s"]
+
 # Headers of a newer GCC use what the older libraries lack.
 OLDER_LIBRARIES = {
     "sys/single_threaded.h": "static const char __libc_single_threaded = 0;\n",
@@ -53,7 +57,7 @@ ar = {zig} + ['ar']
 
 [built-in options]
 c_args = {c_args}
-c_link_args = ['-s']
+c_link_args = {c_link_args}
 cpp_args = {cpp_args}
 cpp_link_args = {cpp_link_args}
 
@@ -120,17 +124,18 @@ def _cross_file(machine: str) -> Path:
     includes = [f"-I{path}" for path in (directory, *_include_directories())]
     arguments = ["-nostdinc++", *includes, "-include", "older.h"]
     source, lacking = directory / "lacking.cpp", directory / "lacking.o"
-    hidden = ["-fPIC", "-fvisibility=hidden"]
-    _run(*ZIG, "c++", "-target", target, *arguments, *hidden, "-c", str(source), "-o", str(lacking))
+    options = [*arguments, "-O2", "-fPIC", "-fvisibility=hidden"]
+    _run(*ZIG, "c++", "-target", target, *options, "-c", str(source), "-o", str(lacking))
     stubs = [_stub(name, target, directory) for name in ("libstdc++.so.6", "libgcc_s.so.1")]
     cross = directory / "cross.ini"
     text = CROSS_FILE.format(
         zig=ZIG,
         target=target,
         machine=machine,
-        c_args=HEADERS,
-        cpp_args=[*arguments, *LOCKING, *HEADERS],
-        cpp_link_args=["-nostdlib++", "-s", *map(str, (lacking, *stubs))],
+        c_args=[*COMPILING, *HEADERS],
+        cpp_args=[*arguments, *COMPILING, *LOCKING, *HEADERS],
+        c_link_args=LINKING,
+        cpp_link_args=[*LINKING, "-nostdlib++", *map(str, (lacking, *stubs))],
     )
     cross.write_text(text, encoding="utf-8")
     return cross

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from readme_renderer import markdown
 
 from ascend_rt_measure.bench.results import read
 
@@ -56,7 +57,6 @@ def test_ci_runs_the_first_two_commands() -> None:
 
 @independent
 def test_an_index_renders_it_with_links_that_lead_somewhere() -> None:
-    markdown = pytest.importorskip("readme_renderer.markdown")
     page = markdown.render(README)
     assert page is not None
     targets = re.findall(r'(?:href|src)="([^"]*)"', page)
