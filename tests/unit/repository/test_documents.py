@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [
     *sorted(ROOT.glob("*.md")),
     *(ROOT / path / "README.md" for path in ("benchmarks", "examples")),
-    *sorted(path for room in (".", "ascend_rt") for path in (ROOT / room).glob("*/DESIGN.md")),
+    *sorted(path for room in (".", "ascend_rt") for path in (ROOT / room).glob("*/DESIGN.*")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
