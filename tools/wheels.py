@@ -4,11 +4,11 @@
 Run it in an environment with the extra ``dev``, where GCC is installed. It also packs ascend_rt_measure, which is the
 same for all machines.
 
-The C++ library is that of the system, as in a wheel from GCC. zig's own one would be linked statically, with an
-unwinder of its own, and then an exception or a cancellation of the program could not pass through the simulator. The
-headers are those of the installed GCC. What is linked are stubs of ``libstdc++.so.6`` and ``libgcc_s.so.1`` with the
-symbols that manylinux_2_28 allows; ``auditwheel`` checks the result. The headers of Python must serve both
-processors, as those of python.org and pyenv do; Debian's do not.
+The C++ library is that of the system, as in a wheel from GCC. That of zig would be linked statically, with its own
+unwinder, and then an exception or a cancellation of the program could not pass through the simulator. The headers are
+those of the installed GCC. The linker gets stubs of ``libstdc++.so.6`` and ``libgcc_s.so.1`` with the symbols that
+manylinux_2_28 allows; ``auditwheel`` checks the result. The headers of Python must serve both processors: those of
+Debian's Python do not.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _cross_file(machine: str) -> Path:
 def _include_directories() -> list[str]:
     """Return where the installed GCC has the headers of its C++ library."""
     command = ["g++", "-E", "-x", "c++", "-v", os.devnull]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    return re.findall(r"^ (/\S*/c\+\+/\S*)$", told, re.MULTILINE)
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    return re.findall(r"^ (/\S*/c\+\+/\S*)$", listed, re.MULTILINE)
 
 
 def _stub(name: str, target: str, directory: Path) -> Path:
