@@ -2,7 +2,7 @@
 """Host latency of recording, waiting for and querying an event: median, tail, and distribution.
 
 A mean would hide the tail, where the scheduler and page faults show. With matplotlib (``pip install
-"ascend_rt[plots]"``) the result is a chart, otherwise a histogram in the terminal.
+".[plots]"``) the result is a chart, otherwise a histogram in the terminal.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 process below ``ascend-rt run --backend sim``. Every result that is not the recorded one is printed, and is a failure.
 ``--record`` writes the results down instead; a recorded reason is kept while the result is the same.
 
-It needs ``pip install "ascend_rt[torch-test,test]" ninja``, and a C++ compiler for extensions that tests build.
+It needs ``pip install ".[torch-test,test]" ninja``, and a C++ compiler for extensions that tests build.
 """
 
 from __future__ import annotations

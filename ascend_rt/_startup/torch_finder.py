@@ -13,7 +13,8 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_MISSING = "ascend-rt run: PyTorch with its adapter for NPUs comes with: pip install 'ascend_rt[torch]'"
+# As install_hint.py writes it.
+_MISSING = "ascend-rt run: to have PyTorch with its adapter for NPUs: pip install '.[torch]' in a checkout of ascend_rt"
 
 TYPE_CHECKING = False  # importing typing costs more than the rest of this file
 if TYPE_CHECKING:

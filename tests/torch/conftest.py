@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
+from ascend_rt._startup.install_hint import install_hint
+
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not _is_installed():
-        pytest.skip("PyTorch's adapter is not installed: pip install 'ascend_rt[torch-test]'")
+        pytest.skip(f"PyTorch's adapter is not installed: {install_hint('torch-test')}")
     if item.config.getoption("--backend") != "sim":
         pytest.skip("the programs are for the simulator")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_rt._runtime.driver import library
+from ascend_rt._startup.install_hint import install_hint
 from ascend_rt.cli import terminal
 from ascend_rt_measure.bench.building import BenchmarkError
 from ascend_rt_measure.bench.ids import BENCHMARKS
@@ -108,7 +109,7 @@ def _read(path: Path) -> Results:
 
 def _need(module: str, extra: str, what: str) -> None:
     if find_spec(module) is None:
-        raise ValueError(f"{what} needs {module}: pip install 'ascend_rt[{extra}]'")
+        raise ValueError(f"{what} needs {module}: {install_hint(extra)}")
 
 
 # --- a run -----------------------------------------------------------------------------------------------------------

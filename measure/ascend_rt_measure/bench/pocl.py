@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend_rt._startup.install_hint import install_hint
 from ascend_rt_measure.bench import timing
 from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
@@ -23,7 +24,7 @@ def missing() -> str:
     try:
         _platform()
     except (ImportError, LookupError) as error:
-        return f"{error}; pip install 'ascend_rt[peers]'"
+        return f"{error}; {install_hint('peers')}"
     return ""
 
 

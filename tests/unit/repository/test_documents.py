@@ -12,7 +12,9 @@ from support.programs_in_forks import Programs
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [
-    *(ROOT / path / "README.md" for path in (".", "benchmarks", "examples")),
+    *sorted(ROOT.glob("*.md")),
+    *(ROOT / path / "README.md" for path in ("benchmarks", "examples")),
+    *sorted(path for room in (".", "ascend_rt") for path in (ROOT / room).glob("*/DESIGN.*")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 

@@ -159,6 +159,7 @@ def test_every_place_names_the_same_version() -> None:
         "pyproject.toml": lambda text: found(r'^version = "(.*)"', text),
         "measure/pyproject.toml": lambda text: found(r'^version = "(.*)"', text),
         "meson.build": lambda text: found(r"^ +version: '(.*)'", text),
+        "CITATION.cff": lambda text: found(r"^version: (.*)", text),
         "backends/pkgconfig/ascend_rt.pc": lambda text: found(r"^Version: (.*)", text),
     }
     for name, versions in places.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ascend_rt._startup.install_hint import install_hint
 from ascend_rt.backends import sim
 
 pytestmark = [
@@ -150,7 +151,7 @@ def test_the_vendors_library_does_not_get_to_see_them(run, build, tmp_path: Path
     [
         (
             "import torch_npu",
-            ["ascend-rt run: PyTorch with its adapter for NPUs comes with: pip install 'ascend_rt[torch]'"],
+            [f"ascend-rt run: to have PyTorch with its adapter for NPUs: {install_hint('torch')}"],
         ),
         ("try:\n    import torch_npu\nexcept ImportError:\n    pass", []),
         ("import importlib.util; assert importlib.util.find_spec('torch_npu') is None", []),
