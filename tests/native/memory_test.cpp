@@ -258,7 +258,7 @@ void visible_devices() {
     aclsim::parse_visible_devices("2,1", 4, ids, problem);
     CHECK(problem == "1 follows 2, and the numbers must ascend");
     aclsim::parse_visible_devices("1,x,3", 4, ids, problem);
-    CHECK(problem == "\"x\" is no device from 0 to 3, and ends the list");
+    CHECK(problem == "\"x\" is not a device from 0 to 3, and ends the list");
     aclsim::parse_visible_devices("0,3", 4, ids, problem);
     CHECK(problem.empty());
 }

@@ -60,7 +60,7 @@ struct Row {
 const std::string kUnknownLimit =
     R"(profile.limits has an unknown member "stream"; allowed are memory_bytes, free_memory_bytes, pinned_bytes, )"
     R"(streams, events, notifies, queue_depth, cube_cores, vector_cores, aicpu_cores, l2_bytes)";
-const std::string kNoProfile = R"(it is no JSON object with a member "profile")";
+const std::string kNoProfile = R"(it is not a JSON object with a member "profile")";
 const std::string kStreams = "; allowed is a whole number from 3 to 65536";
 const std::string kCost = "; allowed is a number from 0 to 1e+12";
 const std::string kRate = "; allowed is a number from 1 to 1e+09";
@@ -68,8 +68,8 @@ const std::string kCode = "; allowed is a whole number from 1 to 2147483647";
 
 const Row kRows[] = {
     // the file
-    {"", "it is no JSON: a value expected, in line 1, at byte 0 of the file"},
-    {R"({"profile": {"format": 1)", "it is no JSON: ',' or '}' expected, in line 1, at byte 24 of the file"},
+    {"", "it is not JSON: a value expected, in line 1, at byte 0 of the file"},
+    {R"({"profile": {"format": 1)", "it is not JSON: ',' or '}' expected, in line 1, at byte 24 of the file"},
     {"[1, 2]", kNoProfile},
     {R"({"tool": "verify"})", kNoProfile},
     {R"({"profile": 1})", "profile is 1; allowed is an object"},
@@ -280,12 +280,13 @@ std::string repeated(std::size_t times, const std::string &text) {
 
 void a_text_beyond_a_limit_is_refused() {
     const std::string nested = R"({"other":)" + repeated(65, "\n[") + repeated(65, "]") + "}";
-    CHECK(problem_of(nested) == "it is no JSON: arrays are nested deeper than 64, in line 66, at byte 138 of the file");
+    CHECK(problem_of(nested) ==
+          "it is not JSON: arrays are nested deeper than 64, in line 66, at byte 138 of the file");
     const std::string objects = R"({"other":)" + repeated(64, R"({"":)") + "0" + repeated(65, "}");
     CHECK(problem_of(objects) ==
-          "it is no JSON: objects are nested deeper than 64, in line 1, at byte 261 of the file");
+          "it is not JSON: objects are nested deeper than 64, in line 1, at byte 261 of the file");
     const std::string many = R"({"other": [)" + repeated(kMostJsonValues, "0,\n") + "0]}";
-    const std::string expected = "it is no JSON: there are more than 524288 values, in line 524287, ";
+    const std::string expected = "it is not JSON: there are more than 524288 values, in line 524287, ";
     require_same("many values", problem_of(many).substr(0, expected.size()), expected);
 }
 

@@ -389,7 +389,7 @@ aclError aclrtGetFuncBySymbol(const void *symbol, aclrtFuncHandle *funcHandle) {
         require_supported();
         KernelFunction *function = sim.kernels.find_symbol(symbol);
         if (function == nullptr) {
-            fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "%p is no symbol of a kernel", symbol);
+            fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "%p is not a symbol of a kernel", symbol);
         }
         *funcHandle = load_function(sim, lock, *function);
     });
@@ -421,7 +421,7 @@ aclError aclsimRegisterKernelSymbol(const void *symbol, aclrtBinHandle binary, c
         require(kernelName, "kernelName");
         const KernelFunction *function = require_binary(sim, binary).function(std::string(kernelName));
         if (function == nullptr || !sim.kernels.add_symbol(symbol, *function)) {
-            fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "%p stands for a kernel already, or there is no kernel %s",
+            fail(ACL_ERROR_RT_INVALID_DEVICE_FUNCTION, "%p is the symbol of a kernel already, or there is no kernel %s",
                  symbol, kernelName);
         }
     });

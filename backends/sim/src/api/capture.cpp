@@ -137,7 +137,7 @@ aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI, acl
         require_named_stream(sim, stream);
         Graph *const graph = require_model(sim, modelRI).as_graph();
         if (graph == nullptr || !graph->is_sub_graph) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is no sub graph of aclmdlRIAddCondTask");
+            fail(ACL_ERROR_RT_PARAM_INVALID, "modelRI is not a sub graph of aclmdlRIAddCondTask");
         }
         require_mode(mode);
         if (graph->status != Graph::Status::New) {
@@ -267,7 +267,7 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
         }
         Graph *const graph = model.as_graph();
         if (graph == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is no captured graph", model.id);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is not a captured graph", model.id);
         }
         if (graph->capture == nullptr) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u is not being captured", graph->id);

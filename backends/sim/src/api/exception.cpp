@@ -85,7 +85,7 @@ aclError aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info, void **de
         require(devArgsPtr, "devArgsPtr");
         require(devArgsLen, "devArgsLen");
         if (found.kernel.function == nullptr) {
-            fail_unremembered(kNoInfo, "the task that failed is no kernel");
+            fail_unremembered(kNoInfo, "the task that failed is not a kernel");
         }
         *devArgsPtr = found.kernel.arguments;
         *devArgsLen = found.kernel.arguments_size;

@@ -32,7 +32,7 @@ const std::vector<KernelParameter> &require_parameters(const KernelFunction &fun
                           function.description.name.c_str());
     }
     if (!function.description.parameters) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary of kernel %s does not tell its parameters",
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary of kernel %s does not describe its parameters",
              function.description.name.c_str());
     }
     return *function.description.parameters;

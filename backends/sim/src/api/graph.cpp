@@ -78,7 +78,7 @@ aclError aclsimReleaseWithGraph(aclmdlRI graph, aclsimReleaseFunction release, v
         require_pointer(reinterpret_cast<const void *>(release), "release");
         Model &model = require_registering_model(sim, graph);
         if (model.as_graph() == nullptr) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is no captured graph", model.id);
+            fail(ACL_ERROR_RT_PARAM_INVALID, "model %u is not a captured graph", model.id);
         }
         model.as_graph()->releases.push_back({release, userData});
     });

@@ -30,7 +30,7 @@ aclmdlRITaskParams describe(const ModelTask &task) REQUIRES(engine_lock) {
 Graph &require_changeable(ModelTask &task) REQUIRES(engine_lock) {
     Graph *const graph = task.model.as_graph();
     if (graph == nullptr) {
-        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is no captured graph", task.model.id);
+        fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is not a captured graph", task.model.id);
     }
     if ((graph->status != Graph::Status::Ready && graph->status != Graph::Status::Updating) || graph->is_busy()) {
         fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, "graph %u is executed, captured, or was left by a change that failed",
@@ -64,7 +64,7 @@ std::unique_ptr<Task> make_kernel(Simulator &sim, Lock &lock, ModelTask &task, c
     REQUIRES(engine_lock) {
     const DeclarationScope scope;
     if (kernel_of(task) == nullptr || params.funcHandle == nullptr || params.args == nullptr || params.argsSize == 0) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or funcHandle, args or argsSize is NULL or 0");
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the task is not a kernel, or funcHandle, args or argsSize is NULL or 0");
     }
     const Ref<KernelFunction> function(require_function(sim, params.funcHandle));
     const Device &device = task.model.context.device;
@@ -206,7 +206,8 @@ aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task, aclrtLaunchKernelAttr
         const KernelTask *const kernel = kernel_of(require_task(sim, task));
         const auto value = kernel == nullptr ? std::nullopt : attribute_of(kernel->launch(), attrId);
         if (!value) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "the task is no kernel, or has no attribute %d", static_cast<int>(attrId));
+            fail(ACL_ERROR_RT_PARAM_INVALID, "the task is not a kernel, or has no attribute %d",
+                 static_cast<int>(attrId));
         }
         *attrValue = *value;
     });
@@ -237,7 +238,7 @@ aclError aclmdlRIUpdate(aclmdlRI modelRI) {
         require_software_queues();
         Graph *const graph = model.as_graph();
         if (graph == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is no captured graph", model.id);
+            fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "model %u is not a captured graph", model.id);
         }
         if (graph->status == Graph::Status::Ready) {
             return;

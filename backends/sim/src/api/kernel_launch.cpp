@@ -159,7 +159,7 @@ std::vector<unsigned char> pack(const KernelFunction &function, void *const *arg
     }
     const auto &parameters = function.description.parameters;
     if (!parameters) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary of kernel %s does not tell its parameters",
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the binary of kernel %s does not describe its parameters",
              function.description.name.c_str());
     }
     std::vector<unsigned char> block;
@@ -200,7 +200,7 @@ Shape require_simt(const KernelFunction &function, const dim3 &grid, const dim3 
              grid.x, grid.y, grid.z, threads.x, threads.y, threads.z);
     }
     if (function.is_cpu() || !config().product->has(kHasSimt)) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "kernel %s is no SIMT kernel", function.description.name.c_str());
+        fail(ACL_ERROR_RT_PARAM_INVALID, "kernel %s is not a SIMT kernel", function.description.name.c_str());
     }
     return {static_cast<std::uint32_t>(grid.x * rows), grid, threads};
 }

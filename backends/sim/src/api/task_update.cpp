@@ -42,7 +42,7 @@ void update_random(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uin
     require_own(sim, on);
     const TaskName name{Ref<Stream>(target), id};
     if (const Task *task = name.find(); task == nullptr || &task->info() != &RandomTask::kInfo) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "task %u of stream %u is no task of a model that makes random numbers", id,
+        fail(ACL_ERROR_RT_PARAM_INVALID, "task %u of stream %u is not a task of a model that makes random numbers", id,
              target.id);
     }
     require_on_device(sim, update.srcAddr, update.size, "srcAddr");

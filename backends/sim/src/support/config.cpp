@@ -208,8 +208,8 @@ bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::
         const std::string part = text.substr(begin, end - begin);
         std::uint32_t device = 0;
         if (!parse_number(part, device) || device >= devices) {
-            problem = quoted(part.substr(0, kLongestPart)) + " is no device from 0 to " + std::to_string(devices - 1) +
-                      ", and ends the list";
+            problem = quoted(part.substr(0, kLongestPart)) + " is not a device from 0 to " +
+                      std::to_string(devices - 1) + ", and ends the list";
             break;
         }
         if (!visible.empty() && device <= visible.back()) {

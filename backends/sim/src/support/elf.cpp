@@ -73,11 +73,11 @@ void Elf::require_bytes(std::uint64_t offset, std::uint64_t size, const char *wh
 
 Elf::Elf(const unsigned char *data, std::size_t size) : data_(data), size_(size) {
     if (!has_magic(data, size)) {
-        throw ElfError{"it is no ELF file"};
+        throw ElfError{"it is not an ELF file"};
     }
     require_bytes(0, kFileHeader, "the header");
     if (data[kClassAt] != kClass64 || data[kEncodingAt] != kLittleEndian) {
-        throw ElfError{"it is no ELF file of 64 bits with the least significant byte first"};
+        throw ElfError{"it is not an ELF file of 64 bits with the least significant byte first"};
     }
     type_ = read<Type>(kTypeAt);
     machine_ = read<std::uint16_t>(kMachineAt);

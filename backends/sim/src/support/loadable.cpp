@@ -155,7 +155,7 @@ class SharedObject {
         require(segment.p_vaddr < kLongestImage && segment.p_memsz < kLongestImage, "a segment is too large");
         require(segment.p_vaddr % page == segment.p_offset % page, "a segment begins at another place in its page");
         require(segment.p_align <= kLongestImage && (segment.p_align & (segment.p_align - 1)) == 0,
-                "the alignment of a segment is no power of 2");
+                "the alignment of a segment is not a power of 2");
         if (!loaded_.empty()) {
             const Elf64_Phdr &last = loaded_.back();
             require(segment.p_vaddr / page * page >= last.p_vaddr + last.p_memsz,
@@ -455,7 +455,7 @@ class SharedObject {
             require(addend <= end_of_image(), "a relocation leads out of it");
             note_target(it.r_offset, addend);
         } else if (type == kinds.resolver) {
-            require(is_code(addend), "a relocation calls what is no code");
+            require(is_code(addend), "a relocation calls something that is not code");
         } else {
             require(is_of_thread || type == kinds.symbol || contains(kinds.bindings, type),
                     "a relocation has an unknown type, " + std::to_string(type));
@@ -504,8 +504,8 @@ class SharedObject {
     // --- called functions --------------------------------------------------------------------------------------------
 
     void check_functions() const {
-        require(!has(DT_INIT) || is_code(value(DT_INIT)), "its initialisation is no code");
-        require(!has(DT_FINI) || is_code(value(DT_FINI)), "its finalisation is no code");
+        require(!has(DT_INIT) || is_code(value(DT_INIT)), "its initialisation is not code");
+        require(!has(DT_FINI) || is_code(value(DT_FINI)), "its finalisation is not code");
         check_functions(value(DT_INIT_ARRAY), has(DT_INIT_ARRAY) ? value(DT_INIT_ARRAYSZ) : 0);
         check_functions(value(DT_FINI_ARRAY), has(DT_FINI_ARRAY) ? value(DT_FINI_ARRAYSZ) : 0);
     }
@@ -515,7 +515,7 @@ class SharedObject {
         for (Address slot = table; slot + kSlot <= table + size; slot += kSlot) {
             const auto target = targets_.find(slot);
             require(target != targets_.end() && (target->second == kElsewhere || is_code(target->second)),
-                    "a function that is called when it is loaded or closed is no code");
+                    "a function that is called when it is loaded or closed is not code");
         }
     }
 

@@ -108,7 +108,7 @@ class ProfileReader {
         const Json *profile = report.find("profile");
         if (profile == nullptr) {
             refuse(report.find("ascend_rt_report") == nullptr
-                       ? "it is no JSON object with a member \"profile\""
+                       ? "it is not a JSON object with a member \"profile\""
                        : "it is a report without a profile, which ascend-rt verify --compare " + path_ + " --profile " +
                              path_ + " adds to it");
         }
@@ -148,7 +148,7 @@ class ProfileReader {
         } catch (const FileError &error) {
             refuse(error.what);
         } catch (const JsonError &error) {
-            refuse("it is no JSON: " + error.text());
+            refuse("it is not JSON: " + error.text());
         }
     }
 

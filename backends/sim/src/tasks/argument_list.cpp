@@ -96,7 +96,7 @@ void *ArgumentList::place_holder_buffer(aclrtParamHandle parameter, std::size_t 
     }
     Parameter &found = find(parameter);
     if (!found.is_place_holder) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "the parameter is no placeholder");
+        fail(ACL_ERROR_RT_PARAM_INVALID, "the parameter is not a placeholder");
     }
     found.data = take(size, kPointer);
     phase_ = Phase::Data;
@@ -137,7 +137,7 @@ ArgumentList::Parameter &ArgumentList::find(aclrtParamHandle parameter) {
     const auto value = reinterpret_cast<std::uint64_t>(parameter);
     const std::uint64_t index = (value & ((1U << kParameterBits) - 1)) - 1;
     if (value >> kParameterBits != number_ || index >= parameters_.size()) {
-        fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is no parameter of the list", parameter);
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "%p is not a parameter of the list", parameter);
     }
     return parameters_[index];
 }

@@ -166,7 +166,7 @@ Ref<TaskGroup> Capture::end_group(ContextStream &stream) {
     }
     if (const aclError failure = group_->failure) {
         group_.reset();
-        fail(failure, "the task group was interrupted, or was given a task that is no kernel");
+        fail(failure, "the task group was interrupted, or was given a task that is not a kernel");
     }
     if (broken_by_ != nullptr) {
         group_.reset();
@@ -204,7 +204,7 @@ void Capture::require_joined() const {
     }
     if (!unjoined.empty()) {
         fail(ACL_ERROR_RT_STREAM_UNJOINED,
-             "not joined: stream %s, whose last task is no record of an event that another stream waits for",
+             "not joined: stream %s, whose last task is not a record of an event that another stream waits for",
              unjoined.c_str());
     }
     if (branches_.size() > 1 && !has_origin_joined_) {

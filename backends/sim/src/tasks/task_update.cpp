@@ -50,12 +50,12 @@ std::string KernelUpdateTask::update(const Stream &stream) {
     std::uint64_t blocks = 0;
     if (!read(kernels_.memory, stream, *this, entry_, "funcEntryAddr", entry) ||
         !read(kernels_.memory, stream, *this, blocks_, "blockDimAddr", blocks)) {
-        return "funcEntryAddr or blockDimAddr is no device memory any more";
+        return "funcEntryAddr or blockDimAddr is not device memory any more";
     }
     auto *const target = dynamic_cast<KernelTask *>(target_.find());
     if (target == nullptr) {
         return "task " + std::to_string(target_.id) + " of stream " + std::to_string(target_.stream->id) +
-               " is no kernel of a model";
+               " is not a kernel of a model";
     }
     KernelFunction *const function = binary_->function(entry);
     const Ref<KernelCode> code = function == nullptr ? nullptr : kernels_.code_for(*function);
