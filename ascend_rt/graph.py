@@ -380,7 +380,7 @@ def _dot(events: list[dict[str, Any]]) -> str:
 def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
     """Capture a stream; see :meth:`Stream.capture`."""
     if mode not in _MODES:
-        raise ValueError(f"a capture mode is one of {', '.join(_MODES)}, not {mode!r}")
+        raise ValueError(f"the capture mode {mode!r} is not one of {', '.join(_MODES)}")
     handle = stream._handle
     batch, where, out = Batch(), owner_of_new(), ffi.new("aclmdlRI *")
     captured, graph = Captured(batch), Graph._being_captured(stream, batch, where)
@@ -403,9 +403,7 @@ def capture(stream: Stream, mode: CaptureMode) -> Iterator[Graph]:
 def _broken(code: int, captured: Captured) -> CaptureError:
     """Return the error of a capture that ended without a graph."""
     error = failure(code, "aclmdlRICaptureEnd")
-    broken = CaptureError(error.code, error.function, error.message, failures=tuple(captured.failures))
-    broken.__cause__ = error
-    return broken
+    return CaptureError(error.code, error.function, error.message, failures=tuple(captured.failures))
 
 
 def _give_up(stream: Stream) -> None:

@@ -143,11 +143,11 @@ static PyObject *stream_get_retention(PyObject *self, void *unused) {
 static int stream_set_retention(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL || !PyObject_TypeCheck(value, retention_type)) {
-        PyErr_SetString(PyExc_TypeError, "a stream has a Retention");
+        PyErr_SetString(PyExc_TypeError, "expected a Retention");
         return -1;
     }
     if (((stream *)self)->retention != NULL) { /* threads may be using it */
-        PyErr_SetString(PyExc_RuntimeError, "this stream was created before; create another object");
+        PyErr_SetString(PyExc_RuntimeError, "this stream exists already; create a new object");
         return -1;
     }
     set_field(self, (PyObject **)&((stream *)self)->retention, Py_NewRef(value));
@@ -182,7 +182,7 @@ static PyObject *graph_get_retained(PyObject *self, void *unused) {
 static int graph_set_retained(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL || Py_TYPE(value) != batch_type) {
-        PyErr_SetString(PyExc_TypeError, "a graph retains a Batch");
+        PyErr_SetString(PyExc_TypeError, "expected a Batch");
         return -1;
     }
     set_field(self, &((graph *)self)->retained, Py_NewRef(value));
@@ -401,7 +401,7 @@ static PyObject *retention_get_failures(PyObject *self, void *unused) {
 static int retention_set_failures(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL || !PyObject_TypeCheck(value, failure_log_type) || ((retention *)self)->failures != NULL) {
-        PyErr_SetString(PyExc_TypeError, "failures is one FailureLog");
+        PyErr_SetString(PyExc_TypeError, "expected a FailureLog");
         return -1;
     }
     set_field(self, &((retention *)self)->failures, Py_NewRef(value));
@@ -468,7 +468,7 @@ static PyObject *failure_log_report(PyObject *self, PyObject *args) {
         return NULL;
     }
     if (!PyExceptionInstance_Check(error)) {
-        return PyErr_Format(PyExc_TypeError, "report() raises an exception, not %R", error);
+        return PyErr_Format(PyExc_TypeError, "report() expected an exception, got %R", error);
     }
     if (!parts->take_report(&((failure_log *)self)->report)) { /* another thread has raised it */
         Py_RETURN_NONE;
@@ -671,7 +671,7 @@ static bool add_all(PyObject *module) {
 static PyObject *while_resetting(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
     if (count < 2) {
-        PyErr_SetString(PyExc_TypeError, "a reset, a function and its arguments are taken");
+        PyErr_SetString(PyExc_TypeError, "expected a reset, a function and its arguments");
         return NULL;
     }
     PyObject *result = PySet_Add(resets, args[0]) == 0 ? call_with(args[1], NULL, args + 2, count - 2) : NULL;

@@ -46,7 +46,7 @@ def choose(asked: str | None, loaded_path: LoadedPath) -> BackendSelection:
         CANN was asked for and is not there, or is there and cannot be used.
     """
     wanted = asked or os.environ.get("ASCEND_RT_BACKEND") or "auto"
-    check_backend(wanted, "ASCEND_RT_BACKEND")
+    check_backend(wanted, f"ASCEND_RT_BACKEND={wanted}")
     if wanted == "sim":
         return _simulator(f"asked for by {'use()' if asked else 'ASCEND_RT_BACKEND'}")
     return _search(loaded_path, or_simulator=wanted == "auto")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ascend_rt import __version__
 from ascend_rt._runtime import driver
 from ascend_rt.cli.terminal import CommandError
-from ascend_rt.errors import AclError, LibraryError
+from ascend_rt.errors import AclError, LibraryError, in_full
 
 # What a user can cause and correct; anything else is a bug and keeps its traceback.
 _USER_ERRORS = (AclError, CommandError, LibraryError, OSError, ValueError)
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except _USER_ERRORS as error:
         _give_up_output()
-        print(f"ascend-rt: {error}", file=sys.stderr)
+        print(f"ascend-rt: {in_full(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

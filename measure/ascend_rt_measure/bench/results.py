@@ -320,7 +320,7 @@ def read(path: Path) -> Results:
             who, _, name = benchmark.get_name().partition("/")
             results.runs[who, name] = benchmark.get_runs()
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no file that 'ascend-rt bench --output' of this version wrote") from error
+        raise ValueError(f"{path} was not written by 'ascend-rt bench --output' of this version") from error
     return results
 
 

@@ -216,14 +216,14 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         content = loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no report of 'ascend-rt verify': {error}") from None
+        raise ValueError(f"{path} is not a report of 'ascend-rt verify': {error}") from None
     if not isinstance(content, dict) or "ascend_rt_report" not in content:
-        raise ValueError(f"{path} is no report of 'ascend-rt verify'")
+        raise ValueError(f"{path} is not a report of 'ascend-rt verify'")
     if content["ascend_rt_report"] != _FORMAT:
         raise ValueError(f"{path} has format {content['ascend_rt_report']}, and this version reads format {_FORMAT}")
     wrong = [name for name, shape in _SHAPE.items() if not _fits(content.get(name), shape)]
     if wrong:
-        raise ValueError(f"{path} is not as 'ascend-rt verify' writes it: see {', '.join(wrong)}")
+        raise ValueError(f"{path} differs from what 'ascend-rt verify' writes, in {', '.join(wrong)}")
     return content
 
 
