@@ -160,7 +160,7 @@ def test_a_shared_object_with_damaged_segments(path: Path, device: Device, at: i
     ("content", "reason"),
     [
         (b"\x7fELF", "reaches beyond the end of the file"),
-        (b"text" * 64, "no ELF file"),
+        (b"text" * 64, "not an ELF file"),
         (device_object({"a": VECTOR})[:200], "the table of sections reaches beyond the end"),
         (device_object({}), "contains no kernel"),
         (device_object({"a": VECTOR + b"\1\0\xff\xff"}), "ends inside a record"),

@@ -117,7 +117,7 @@ def test_arguments_that_were_freed_fail_the_task(lib: Any, ffi: Any, binary: Bin
     with sim.held():
         assert lib.aclrtLaunchKernel(function, 1, at(ffi, memory), 8, raw(ffi, stream)) == OK
         memory.close()
-    with pytest.raises(AclError, match="argument block of kernel count_blocks is no live memory") as caught:
+    with pytest.raises(AclError, match="argument block of kernel count_blocks is not live memory") as caught:
         stream.synchronize()
     assert caught.value.code == AICORE_EXCEPTION
 
