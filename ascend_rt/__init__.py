@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         AscendError,
         CaptureError,
         ClosedError,
+        ConfigurationError,
         DeviceLost,
         ForkedProcess,
         InvalidArgument,
@@ -86,6 +87,7 @@ __all__ = [
     "CachingAllocator",
     "CaptureError",
     "ClosedError",
+    "ConfigurationError",
     "Context",
     "CopyDescriptor",
     "CountingNotify",
@@ -170,7 +172,7 @@ _NAMES = {
     "device": "Device MemoryInfo MemoryUsage",
     "device_properties": "DeviceProperties",
     "errors": (
-        "AclError AclWarning AscendError CaptureError ClosedError DeviceLost ForkedProcess "
+        "AclError AclWarning AscendError CaptureError ClosedError ConfigurationError DeviceLost ForkedProcess "
         "InvalidArgument InvalidHandle LibraryError NoContext NotSupported OutOfMemory ResourceExhausted "
         "RuntimeClosed StreamAborted TaskFailed Timeout WrongState"
     ),

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import defaultdict
 from contextlib import suppress
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ascend_rt import callback
@@ -194,9 +195,9 @@ class _Blocks(Blocks):
         asked, name = self.allocator, type(self.allocator).__name__
         buffer = asked.allocate(nbytes) if near is None else asked.allocate_near(nbytes, near)
         if not isinstance(buffer, Buffer):
-            raise TypeError(f"{name}.allocate returned {buffer!r}, which is no Buffer")
+            raise TypeError(f"{name}.allocate must return a Buffer, but returned {buffer!r}")
         if buffer.nbytes < nbytes:
-            raise ValueError(f"{name}.allocate returned {buffer!r}, but {nbytes} are needed")
+            raise ValueError(f"{name}.allocate returned {buffer!r}, which is smaller than {nbytes} bytes")
         if buffer.handle in self.live:
             raise ValueError(f"{name}.allocate returned {buffer!r}, which is in use already")
         self.live[buffer.handle] = buffer
@@ -264,7 +265,7 @@ def ascend_rt_python_allocate(allocator: Any, nbytes: int, wish: Any) -> Any:
     try:
         return ffi.cast("void *", blocks.take(nbytes, None if wish == ffi.NULL else address(wish)))
     except BaseException as error:
-        callback.report(error, blocks.functions[wish != ffi.NULL])
+        _report(error, blocks.functions[wish != ffi.NULL])
         return ffi.NULL
 
 
@@ -275,7 +276,11 @@ def ascend_rt_python_free(allocator: Any, block: Any) -> None:
     try:
         blocks.give_back(address(block))
     except BaseException as error:
-        callback.report(error, blocks.functions[2])
+        _report(error, blocks.functions[2])
+
+
+def _report(error: BaseException, function: Callable[..., object]) -> None:
+    callback.report(error, function, f"function {callback.name_of(function)} of an allocator")
 
 
 class AllocatorStatistics(NamedTuple):
@@ -329,6 +334,8 @@ class CachingAllocator(Allocator):
     """
 
     def __init__(self, max_nbytes: int | None = None) -> None:
+        if max_nbytes is not None and index(max_nbytes) < 0:
+            raise ValueError(f"max_nbytes must be 0 or more, got {max_nbytes}")
         self._limit = max_nbytes
         self._lock = new_lock()  # a finalizer may free inside
         # While one thread empties the cache, another would find it empty and the limit still reached.
@@ -373,11 +380,11 @@ class CachingAllocator(Allocator):
             The buffer was closed.
         """
         if not isinstance(buffer, Buffer):
-            raise TypeError(f"an allocator frees a Buffer, not {type(buffer).__name__}")
+            raise TypeError(f"expected a Buffer, got {type(buffer).__name__}")
         pointer = buffer.handle
         with self._lock:
             if id(buffer) not in self._given:
-                raise ValueError(f"the buffer at {pointer:#x} is not in use from this allocator")
+                raise ValueError(f"the buffer at {pointer:#x} was not allocated by this allocator, or is freed already")
             self._given.remove(id(buffer))
             self._used -= buffer.nbytes
             self._keep(cast(CachedBuffer, buffer))
@@ -464,7 +471,7 @@ class CachingAllocator(Allocator):
                     raise OutOfMemory(
                         lib.ACL_ERROR_RT_MEMORY_ALLOCATION,
                         "CachingAllocator.allocate",
-                        f"{size} bytes more than the {self._reserved} in use exceed the limit of {self._limit}",
+                        f"{size} more bytes exceed the limit of {self._limit}; {self._reserved} are in use",
                     )
 
     def _count_reserved(self, nbytes: int) -> bool:

@@ -11,7 +11,7 @@ The path of a call into Python and back:
 4. The function (``host_functions.c``) passes the gate into Python, unless the interpreter is about to end; then the
    call is dropped. It takes the call out of the set, if it is there, and runs it.
 5. An exception has no caller to be raised in: :func:`report` passes it to :data:`on_error` if that is set, and to
-   ``sys.unraisablehook``; the stream goes on.
+   ``sys.unraisablehook``, which prints it; the stream goes on.
 
 Examples
 --------
@@ -32,6 +32,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ascend_rt._native import handles
+from ascend_rt._runtime.driver import ffi, is_expected, lib, pointer
+from ascend_rt._runtime.report import show
 
 __all__ = ["on_error"]
 
@@ -60,25 +62,25 @@ def is_inside() -> bool:
     return handles.is_inside()
 
 
-def report(error: BaseException, function: Callable[..., object]) -> None:
-    """Report an exception that has no caller to be raised in."""
+def report(error: BaseException, function: Callable[..., object], place: str) -> None:
+    """Report an exception that has no caller to be raised in; the place is a text such as "kernel boom"."""
     if on_error is not None:
         try:
             on_error(error, function)
         except BaseException as nested:
-            _Unraisable(nested)
-    _Unraisable(error)
-    del error  # its traceback leads to this frame now
+            show(nested, on_error, "ascend_rt.callback.on_error")
+    show(error, function, place)
 
 
-class _Unraisable:
-    """Makes Python itself call ``sys.unraisablehook``: only Python can create the argument that the hook takes.
+def report_host_function(error: BaseException, function: Callable[..., object], stream: int) -> None:
+    """Report an exception of a function in a stream, whose handle is given."""
+    number = ffi.new("int32_t *")
+    is_known = stream and not is_expected(lib.aclrtStreamGetId(pointer(stream), number))
+    where = f"stream {number[0]}" if is_known else "the default stream" if not stream else "a stream"
+    report(error, function, f"host function {name_of(function)} of {where}")
 
-    Raising the exception in the C callback would do so too, but keep the function's arguments until after the call.
-    """
 
-    def __init__(self, error: BaseException) -> None:
-        self._errors = [error]
-
-    def __del__(self) -> None:
-        raise self._errors.pop()  # removed, because the traceback will refer to this object
+def name_of(function: Callable[..., object]) -> str:
+    """Return the name of a function for texts."""
+    name = getattr(function, "__qualname__", None)
+    return repr(function) if name is None else name.rpartition("<locals>.")[2]

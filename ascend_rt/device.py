@@ -87,7 +87,10 @@ class Device(Place):
     __slots__ = ("_id",)
 
     def __init__(self, device_id: int = 0) -> None:
-        self._id = int(index(device_id))
+        try:
+            self._id = int(index(device_id))
+        except TypeError:
+            raise TypeError(f"expected the number of a device, got {device_id!r}") from None
 
     @staticmethod
     def count() -> int:
@@ -412,5 +415,5 @@ def _member(kind: type[_Kind], value: int | None) -> _Kind | int | None:
 def id_of(device: Device) -> int:
     """Return the number of a device; TypeError if it is none."""
     if not isinstance(device, Device):
-        raise TypeError(f"a Device is wanted, for instance Device(0), not {device!r}")
+        raise TypeError(f"expected a Device such as Device(0), got {device!r}")
     return device.id

@@ -8,8 +8,12 @@ a wrong type or value, which never reach the runtime, raise ``TypeError`` and ``
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ascend_rt._runtime.captures import CaptureFailure
     from ascend_rt._runtime.failures import FailedTask
     from ascend_rt.backends.cann import Attempt
@@ -26,6 +30,34 @@ class AscendError(Exception):
     ...     type(error).__name__
     'InvalidArgument'
     """
+
+    def _summary(self) -> str:
+        """Return the first line: what failed, and why."""
+        return super().__str__()
+
+    if sys.version_info >= (3, 11):
+
+        def __str__(self) -> str:
+            return self._summary()
+    else:
+
+        def add_note(self, note: str) -> None:
+            """Add a line to the text, because tracebacks show no notes (PEP 678)."""
+            self._notes = [*getattr(self, "_notes", ()), note]
+
+        def __str__(self) -> str:
+            return "\n".join((self._summary(), *getattr(self, "_notes", ())))
+
+
+def in_full(error: BaseException) -> str:
+    """Return the text of an exception with its notes, for warnings and logs."""
+    return "\n".join((str(error), *getattr(error, "__notes__", ())))
+
+
+def cause_in(message: str) -> str:
+    """Return a text of the runtime without the name of a C function before it."""
+    name, colon, rest = message.partition(": ")
+    return rest if colon and name.startswith("acl") and name.isalnum() else message
 
 
 WHOLE_DEVICE = 0xFFFFFFFF  # in place of the number of a task
@@ -60,23 +92,34 @@ class AclError(AscendError):
     ('aclrtSetDevice', 'aclrtSetDevice: device 99 does not exist; there are 8')
     """
 
-    def __init__(self, code: int, function: str, message: str = "", task: FailedTask | None = None) -> None:
-        name, group, meaning, hint = _described(code)
+    def __init__(
+        self, code: int, function: str, message: str = "", task: FailedTask | None = None, *, hint: str | None = None
+    ) -> None:
+        name, group, meaning, usual_hint = _described(code)
         self.code = code
         self.name = name
         self.group = group
         self.function = function
         self.message = message or meaning
-        self.hint = hint
+        self.hint = usual_hint if hint is None else hint
         self.task = task
         super().__init__(code, function, message)
+        for note in self._details():
+            self.add_note(note)
 
-    def __str__(self) -> str:
-        # The runtime's text often starts with the function's name already.
-        text = self.message.removeprefix(f"{self.function}: ")
-        task = f"; failed: {self.task}" if self.task else ""
-        hint = f" (hint: {self.hint})" if self.hint else ""
-        return f"{self.function}: [{self.code} {self.name}] {text}{task}{hint}"
+    def _summary(self) -> str:
+        text = cause_in(self.message).partition("\n")[0]
+        if self.task is not None:  # of which a note names the stream
+            text = text.replace(f" of stream {self.task.stream}", "", 1)
+        return f"{self.function}: [{self.code} {self.name}] {text}"
+
+    def _details(self) -> Iterator[str]:
+        if more := self.message.partition("\n")[2].strip("\n"):
+            yield more
+        if self.task is not None:
+            yield f"failed: {self.task}"
+        if self.hint:
+            yield f"hint: {self.hint}"
 
 
 def _described(code: int) -> tuple[str, str, str, str]:
@@ -263,10 +306,8 @@ class CaptureError(AclError, RuntimeError):
     ) -> None:
         super().__init__(code, function, message)
         self.failures = failures
-
-    def __str__(self) -> str:
-        meanwhile = [f"\n  while capturing, at {place}: {error}" for error, place in self.failures]
-        return super().__str__() + "".join(meanwhile)
+        for error, place in failures:
+            self.add_note(f"while capturing, at {place}: {error._summary()}")
 
 
 class ClosedError(AscendError, ValueError):
@@ -294,6 +335,19 @@ class WrongState(AscendError, RuntimeError):
     ... except WrongState as error:
     ...     print(str(error)[-21:])
     before the first call
+    """
+
+
+class ConfigurationError(AscendError, ValueError):
+    """A setting is wrong: an environment variable, the argument of :func:`use`, or a profile of a simulated machine.
+
+    Examples
+    --------
+    >>> try:
+    ...     use("gpu")
+    ... except ConfigurationError as error:
+    ...     print(error)
+    use('gpu') is not one of auto, cann, sim
     """
 
 
@@ -328,7 +382,7 @@ class RuntimeClosed(AscendError, RuntimeError):
     >>> import subprocess, sys
     >>> program = "import atexit; from ascend_rt import Device; atexit.register(Device.count); Device.count()"
     >>> ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    >>> "RuntimeClosed: aclrtGetDeviceCount: the interpreter is about to end" in ended.stderr
+    >>> "RuntimeClosed: aclrtGetDeviceCount: the interpreter is exiting" in ended.stderr
     True
     """
 
@@ -391,7 +445,14 @@ _CLASSES: dict[type[AclError], tuple[int, ...]] = {
 _CLASS_OF = {code: cls for cls, codes in _CLASSES.items() for code in codes}
 
 
+causes: dict[tuple[int, int, int, str], tuple[int, BaseException]] = {}
+"""Exceptions of kernels in Python: device, stream, task and kernel -> number of the launch, and the exception."""
+
+
 def error_for(code: int, function: str, message: str = "", task: FailedTask | None = None) -> AclError:
     """Return the exception for a failed call, and the failed task that it reports, if it does."""
     otherwise = AclError if task is None else DeviceLost if task.task == WHOLE_DEVICE else TaskFailed
-    return _CLASS_OF.get(code, otherwise)(code, function, message, task)
+    error = _CLASS_OF.get(code, otherwise)(code, function, message, task)
+    if task is not None and (cause := causes.get((task.device, task.stream, task.task, task.kernel))) is not None:
+        error.__cause__ = cause[1]
+    return error

@@ -102,10 +102,10 @@ class Event(Resource, EventHandle):
             from ascend_rt.options import EventOptions
 
             if not isinstance(options, EventOptions) or timing or manual_reset or ipc:
-                raise TypeError("an event is created with EventOptions or with keywords, for instance timing=True")
+                raise TypeError("Event() takes EventOptions, or keywords such as timing=True")
             timing, manual_reset, ipc = options.timing, options.manual_reset, options.ipc
         if ipc and (timing or manual_reset):
-            raise ValueError("an event with ipc=True has neither timing nor manual_reset")
+            raise ValueError("ipc=True cannot be combined with timing=True or manual_reset=True")
         self._make_with(_IPC if ipc else _SYNC | _TIME_LINE if timing else _SYNC, not manual_reset)
 
     @classmethod
@@ -166,9 +166,9 @@ class Event(Resource, EventHandle):
         lifecycle.initialize()
         given, out = ffi.new("aclrtIpcEventHandle *"), ffi.new(_EVENT)
         if not isinstance(key, bytes):
-            raise TypeError(f"a key is bytes, not {type(key).__name__}")
+            raise TypeError(f"expected a key of type bytes, got {type(key).__name__}")
         if len(key) != ffi.sizeof(given[0]):
-            raise ValueError(f"the key of an event has {ffi.sizeof(given[0])} bytes, not {len(key)}")
+            raise ValueError(f"the key of an event has {ffi.sizeof(given[0])} bytes, got {len(key)}")
         ffi.buffer(given)[:] = key
         event = cls.__new__(cls)
         event._is_shared = True
@@ -349,9 +349,9 @@ class Event(Resource, EventHandle):
         ``aclrtEventElapsedTime``; not blocking, needs no context. Resolution: 20 ns on 910B and 910C.
         """
         if not isinstance(end, Event):
-            raise TypeError(f"a time elapses from an Event to an Event, not to {type(end).__name__}")
+            raise TypeError(f"expected an Event, got {type(end).__name__}")
         if not (self._has_time and end._has_time):
-            raise ValueError("elapsed_time needs two events created with timing=True")
+            raise ValueError("elapsed_time() needs two events that were created with timing=True")
         out = ffi.new(_FLOAT)
         code = lib.aclrtEventElapsedTime(out, self._handle, end._handle)
         if code:

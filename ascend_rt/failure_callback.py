@@ -72,7 +72,7 @@ class Subscription:
             try:
                 self._function(task)
             except BaseException as error:
-                callback.report(error, self._function)
+                callback.report(error, self._function, f"function {callback.name_of(self._function)} of on_task_failed")
 
     def __enter__(self) -> Self:
         return self
@@ -137,7 +137,7 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     """
     global _listener
     if not callable(function):
-        raise TypeError(f"a function that takes a FailedTask is wanted, not {type(function).__name__}")
+        raise TypeError(f"expected a function that takes a FailedTask, got {type(function).__name__}")
     lifecycle.initialize()
     provide("aclrtExceptionInfoCallbackRegister")  # raises in a forked child and at the exit
     if failures.needs_polling:
@@ -205,6 +205,10 @@ def _forget(subscription: Subscription) -> None:
 
 def _warn(missed: int) -> None:
     try:
-        warnings.warn(f"{missed} more tasks have failed than functions of on_task_failed were told", AclWarning, 2)
+        warnings.warn(
+            f"{missed} failed tasks were not reported to the functions of on_task_failed, which were too slow",
+            AclWarning,
+            2,
+        )
     except AclWarning as error:  # the program makes errors of warnings
-        callback.report(error, on_task_failed)
+        callback.report(error, on_task_failed, "on_task_failed")

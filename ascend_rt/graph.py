@@ -368,7 +368,7 @@ def _dot(events: list[dict[str, Any]]) -> str:
 def _refuse_broken(code: int, failures: list[CaptureFailure]) -> NoReturn:
     """Raise the error of a capture that ended without a graph."""
     error = failure(code, "aclmdlRICaptureEnd")
-    raise CaptureError(error.code, error.function, error.message, failures=tuple(failures)) from error
+    raise CaptureError(error.code, error.function, error.message, failures=tuple(failures))
 
 
 def _give_up(stream: Stream) -> None:

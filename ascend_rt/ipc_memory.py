@@ -13,10 +13,13 @@ from ascend_rt._runtime.locks import new_lock
 from ascend_rt._runtime.resource import Resource
 from ascend_rt.context import owner_of_new
 from ascend_rt.device import Device
-from ascend_rt.memory import Buffer, check_positive, on_device
+from ascend_rt.memory import Buffer, check_positive, on_device, pointer_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_SHARES_PAGES = 1 << 20  # bytes: smaller allocations may begin inside a page
+_HUGE_PAGE = 2 << 20
 
 
 class IpcMemory(Resource):
@@ -34,7 +37,7 @@ class IpcMemory(Resource):
     InvalidArgument
         The buffer is not such an allocation.
     ValueError
-        The buffer is a view, or no process is named.
+        The buffer is a view or too small, or no process is named.
     NotSupported
         The product has no IPC memory (310B).
 
@@ -59,7 +62,12 @@ class IpcMemory(Resource):
         self._begin()
         pointer = on_device(buffer)
         if buffer.base is not None:
-            raise ValueError("a view cannot be exported, only the whole allocation, which is its base")
+            raise ValueError("a view cannot be exported; export the whole allocation, buffer.base")
+        if buffer.nbytes <= _SHARES_PAGES and pointer_attributes(buffer.handle).page_size < _HUGE_PAGE:
+            raise ValueError(
+                f"a buffer of {buffer.nbytes} bytes shares its pages with others and cannot be exported; "
+                "allocate more than 1 MiB, or huge pages"
+            )
         pids = None if processes is None else process_numbers(processes)
         everybody = lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION
         flag = everybody if pids is None else lib.ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT

@@ -115,7 +115,7 @@ def parameter(type: Type) -> Parameter:
     except TypeError:
         dtype = np.dtype(object)
     if dtype.hasobject or not dtype.itemsize:
-        raise TypeError(f"{type!r} is no type of a parameter; write for example 'uint32' or 'float32[count]'")
+        raise TypeError(f"{type!r} is not a type of a parameter; write for example 'uint32' or 'float32[count]'")
     return Parameter(dtype, 8, match[3], access=match[1] or "") if match else Parameter(dtype, dtype.itemsize)
 
 
@@ -275,7 +275,7 @@ class Kernel(KernelHandle):
 
     def __init__(self, binary: Binary, name: str, parameters: Sequence[Type] | None = None) -> None:
         if not isinstance(binary, Binary):
-            raise TypeError(f"a kernel is one of a Binary, not of {type(binary).__name__}")
+            raise TypeError(f"expected a Binary, got {type(binary).__name__}")
         self.binary = binary
         self.name = name
         self._function = binary._find(name)
@@ -384,7 +384,7 @@ class Kernel(KernelHandle):
             parameters = tuple(_guessed(self.name, i, each) for i, each in enumerate(arguments))
             places = offsets(parameters)
         if len(arguments) != len(parameters):
-            raise TypeError(f"kernel {self.name} takes {len(parameters)} arguments, not {len(arguments)}")
+            raise TypeError(f"kernel {self.name} takes {len(parameters)} arguments, got {len(arguments)}")
         block = bytearray(max(places[-1], _SMALLEST_BLOCK))
         for i, (each, wanted, place) in enumerate(zip(arguments, parameters, places, strict=False)):
             block[place : place + wanted.nbytes] = _bytes_of(f"argument {i} of kernel {self.name}", each, wanted)
@@ -397,7 +397,7 @@ class Kernel(KernelHandle):
 def check_blocks(blocks: int) -> int:
     """Return the number of blocks of a launch."""
     if not 1 <= blocks <= _MOST_BLOCKS:
-        raise ValueError(f"a kernel is launched with 1 to {_MOST_BLOCKS} blocks, not {blocks}")
+        raise ValueError(f"a launch takes 1 to {_MOST_BLOCKS} blocks, got {blocks}")
     return index(blocks)
 
 
@@ -455,8 +455,8 @@ def _declared(name: str, types: Sequence[Type], told: tuple[Parameter, ...] | No
         return declared
     if [each.nbytes for each in declared] != [each.nbytes for each in told]:
         raise TypeError(
-            f"the parameters of kernel {name} have {[each.nbytes for each in told]} bytes in its binary, "
-            f"and the types {[each.nbytes for each in declared]}"
+            f"kernel {name} has parameters of {[each.nbytes for each in told]} bytes in its binary, "
+            f"but the types have {[each.nbytes for each in declared]}"
         )
     return tuple(each._replace(offset=known.offset) for each, known in zip(declared, told, strict=True))
 
@@ -470,8 +470,8 @@ def _guessed(name: str, number: int, argument: Any) -> Parameter:
     if isinstance(argument, ctypes.Structure):
         return Parameter(np.dtype(type(argument)), ctypes.sizeof(argument))
     raise TypeError(
-        f"argument {number} of kernel {name} is of type {type(argument).__name__}, and nothing tells how it is "
-        f"packed: give a Buffer, a numpy scalar or a structure, or the types with binary.kernel({name!r}, [...])"
+        f"argument {number} of kernel {name} is of type {type(argument).__name__}, which has no known "
+        f"layout: pass a Buffer, a numpy scalar or a structure, or declare types with binary.kernel({name!r}, [...])"
     )
 
 
@@ -480,47 +480,49 @@ def _bytes_of(what: str, argument: Any, wanted: Parameter) -> bytes:
     if isinstance(argument, Buffer):
         return _pointer_bytes(what, argument, wanted)
     if wanted.is_array:
-        raise TypeError(f"{what} is the address of an array: give a Buffer, not {type(argument).__name__}")
+        raise TypeError(f"{what}: expected a Buffer (the address of an array), got {type(argument).__name__}")
     if isinstance(argument, np.generic):
         if (argument.dtype if wanted.dtype is not None else argument.dtype.itemsize) != (wanted.dtype or wanted.nbytes):
-            raise TypeError(f"{what} is {_described(wanted)}, not {argument.dtype}")
+            raise TypeError(f"{what}: expected {_described(wanted)}, got {argument.dtype}")
         return argument.tobytes()
     if isinstance(argument, ctypes.Structure):
         if ctypes.sizeof(argument) != wanted.nbytes:
-            raise TypeError(f"{what} is {_described(wanted)}, not a structure of {ctypes.sizeof(argument)} bytes")
+            raise TypeError(
+                f"{what}: expected {_described(wanted)}, got a structure of {ctypes.sizeof(argument)} bytes"
+            )
         return bytes(argument)
     if isinstance(argument, bool | int | float):
         return _number_bytes(what, argument, wanted)
-    raise TypeError(f"{what} is {_described(wanted)}, not {type(argument).__name__}")
+    raise TypeError(f"{what}: expected {_described(wanted)}, got {type(argument).__name__}")
 
 
 def _described(wanted: Parameter) -> str:
-    return f"of {wanted.nbytes} bytes" if wanted.dtype is None else str(wanted.dtype)
+    return f"{wanted.nbytes} bytes" if wanted.dtype is None else str(wanted.dtype)
 
 
 def _pointer_bytes(what: str, buffer: Buffer, wanted: Parameter) -> bytes:
     if wanted.is_array or (wanted.dtype is None and wanted.nbytes == _POINTER.itemsize):
         return buffer.handle.to_bytes(8, sys.byteorder)
-    raise TypeError(f"{what} is {_described(wanted)}, not a Buffer")
+    raise TypeError(f"{what}: expected {_described(wanted)}, got a Buffer")
 
 
 def _number_bytes(what: str, number: bool | int | float, wanted: Parameter) -> bytes:
     dtype = wanted.dtype if wanted.dtype is not None else _dtype_for(what, number, wanted.nbytes)
     if isinstance(number, float) and dtype.kind != "f":
-        raise TypeError(f"{what} is {dtype}, not a float")
+        raise TypeError(f"{what}: expected {dtype}, got a float")
     if dtype.kind not in "iufb" or (dtype.kind == "b" and not isinstance(number, bool)):
-        raise TypeError(f"{what} is {dtype}, not {type(number).__name__}")
+        raise TypeError(f"{what}: expected {dtype}, got {type(number).__name__}")
     if dtype.kind not in "iu":
         return np.array(number, dtype).tobytes()
     try:
         return int(number).to_bytes(dtype.itemsize, sys.byteorder, signed=dtype.kind == "i")
     except OverflowError:
-        raise OverflowError(f"{what} is {dtype}, which {number} does not fit") from None
+        raise OverflowError(f"{what}: {number} does not fit into {dtype}") from None
 
 
 def _dtype_for(what: str, number: bool | int | float, nbytes: int) -> np.dtype[Any]:
     """Return the type that a Python number gets where only the size is known."""
     kind = "f" if isinstance(number, float) else "i" if number < 0 else "u"
     if nbytes not in ((2, 4, 8) if kind == "f" else (1, 2, 4, 8)):
-        raise TypeError(f"{what} is of {nbytes} bytes, which no {type(number).__name__} has")
+        raise TypeError(f"{what}: expected {nbytes} bytes, got {type(number).__name__}")
     return np.dtype(f"{kind}{nbytes}")

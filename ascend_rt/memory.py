@@ -45,11 +45,27 @@ def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> An
     """Return host memory for C, whose bytes must lie one after the other; the role and the cure are for the error."""
     try:
         return ffi.from_buffer("char[]", operand, writable)  # raises for what has no buffer
+    except TypeError:
+        if _has_buffer(operand):
+            raise
+        raise TypeError(
+            f"expected a Buffer or a bytes-like object as the {role}, got {type(operand).__name__}"
+        ) from None
     except (ValueError, BufferError) as error:
         layout = getattr(operand, "flags", operand)  # of an array, or of a memoryview
         if getattr(layout, "c_contiguous", True):
             raise
         raise type(error)(f"the {role} is not C-contiguous; {cure}") from error
+
+
+def _has_buffer(operand: object) -> bool:
+    try:
+        memoryview(operand).release()  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    except (ValueError, BufferError):
+        pass
+    return True
 
 
 class PointerAttributes(NamedTuple):
@@ -228,7 +244,7 @@ class Buffer(Resource, BufferHandle):
                [3, 4, 5]], dtype=int16)
         >>> buffer.to_numpy(np.float64, 6)
         Traceback (most recent call last):
-        ValueError: float64 of shape (6,) has 48 bytes, but the buffer has 12
+        ValueError: float64 of shape (6,) needs 48 bytes, but the buffer has 12
         """
         from ascend_rt._memory.arrays import array_of_size
 
@@ -264,7 +280,7 @@ class Buffer(Resource, BufferHandle):
         attributes = pointer_attributes(address)
         location = attributes.location
         if location not in _ON_DEVICE:
-            raise ValueError(f"{address:#x} is no address of a device's memory; the runtime calls it {location.name}")
+            raise ValueError(f"{address:#x} is not in a device's memory; the runtime reports {location.name}")
         address, nbytes = index(address), check_size(nbytes)
         if isinstance(owner, Buffer):
             start = address - owner.handle
@@ -338,7 +354,7 @@ class Buffer(Resource, BufferHandle):
         attributes = pointer_attributes(self.handle)
         if attributes.location not in _ON_DEVICE:
             raise ValueError(
-                f"the memory of this {self._what} is on no device; the location is {attributes.location.name}"
+                f"the memory of this {self._what} is not on a device; the runtime reports {attributes.location.name}"
             )
         return Device(attributes.device_id)
 
@@ -443,7 +459,7 @@ class RegisteredMemory(Resource):
 def on_device(operand: Buffer) -> Any:
     """Return the address of a buffer; TypeError if it is none."""
     if not isinstance(operand, Buffer):
-        raise TypeError(f"a Buffer is wanted, the memory of a device, not {type(operand).__name__}")
+        raise TypeError(f"expected a Buffer (memory of a device), got {type(operand).__name__}")
     return operand._handle
 
 
@@ -483,15 +499,15 @@ class HostAllocation(Resource):
 def refuse_part(part: Any) -> NoReturn:
     """Raise what is wrong with a part of a buffer."""
     if not isinstance(part, slice):
-        raise TypeError("device memory cannot be read from the host; take a slice and copy it")
-    raise ValueError(f"a view is a non-empty range of bytes, not [{part.start}:{part.stop}:{part.step}]")
+        raise TypeError("device memory cannot be read from the host; copy a slice of it")
+    raise ValueError(f"expected a non-empty range of bytes with step 1, got [{part.start}:{part.stop}:{part.step}]")
 
 
 def check_size(nbytes: int) -> int:
     """Return a size that C can take; the runtime itself refuses 0."""
     nbytes = index(nbytes)  # a narrow integer of numpy would wrap in what is calculated from it
     if nbytes < 0:
-        raise ValueError(f"a size cannot be negative: {nbytes}")
+        raise ValueError(f"the size must be 0 or more bytes, got {nbytes}")
     return nbytes
 
 
@@ -499,5 +515,5 @@ def check_positive(nbytes: int) -> int:
     """Return the size of something that the runtime does not check."""
     nbytes = index(nbytes)
     if nbytes <= 0:
-        raise ValueError(f"a size must be positive, not {nbytes}")
+        raise ValueError(f"the size must be greater than 0, got {nbytes}")
     return nbytes

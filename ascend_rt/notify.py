@@ -225,7 +225,7 @@ class Notify(Resource):
         notifies = list(notifies)
         for notify in notifies:
             if not isinstance(notify, Notify):
-                raise TypeError(f"notifies are cleared, not {type(notify).__name__}")
+                raise TypeError(f"expected a Notify, got {type(notify).__name__}")
         handles = ffi.new("aclrtNotify[]", [notify._handle for notify in notifies])
         call("aclrtNotifyBatchReset", handles, len(handles))
 
@@ -300,7 +300,7 @@ class CountingNotify(Resource):
         ``aclrtCntNotifyRecord``; enqueues only, but waits while the stream's queue is full.
         """
         if operation not in _OPERATIONS:
-            raise ValueError(f"an operation is one of {', '.join(_OPERATIONS)}, not {operation!r}")
+            raise ValueError(f"the operation {operation!r} is not one of {', '.join(_OPERATIONS)}")
         stream = given_or_current(stream)
         info = ffi.new("aclrtCntNotifyRecordInfo *", {"mode": _OPERATIONS[operation], "value": value})
         stream._retention.submit("aclrtCntNotifyRecord", self._handle, stream._handle, info, uses=(self,))
@@ -339,7 +339,7 @@ class CountingNotify(Resource):
         ``aclrtCntNotifyWaitWithTimeout``; enqueues only, but waits while the stream's queue is full.
         """
         if condition not in _CONDITIONS:
-            raise ValueError(f"a condition is one of {', '.join(_CONDITIONS)}, not {condition!r}")
+            raise ValueError(f"the condition {condition!r} is not one of {', '.join(_CONDITIONS)}")
         stream = given_or_current(stream)
         fields = {"mode": _CONDITIONS[condition], "value": value, "timeout": _limit(timeout), "isClear": clear}
         info = ffi.new("aclrtCntNotifyWaitInfo *", fields)

@@ -117,7 +117,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         """
         kind, dimensions = plain(dtype), np.broadcast_shapes(shape)
         if 0 in dimensions:
-            raise ValueError(f"an array of shape {dimensions} is empty; pinned memory has at least a byte")
+            raise ValueError(f"an array of shape {dimensions} is empty; pinned memory needs at least 1 byte")
         return cls._allocate(dimensions, kind)
 
     @overload

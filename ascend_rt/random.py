@@ -65,7 +65,7 @@ class Generator:
 
     def __init__(self, seed: int, stream: Stream | None = None, *, block: int = 0) -> None:
         if not 0 <= seed < 1 << 64:
-            raise ValueError(f"the seed must be 0 to 2**64 - 1, not {seed}")
+            raise ValueError(f"the seed must be 0 to 2**64 - 1, got {seed}")
         self.block = block
         self._seed = seed.to_bytes(8, "little")
         self._stream = given_or_current(stream)
@@ -135,7 +135,7 @@ class Generator:
         size = len(_stored(0, name))
         count, rest = divmod(out.nbytes, size)
         if rest:
-            raise ValueError(f"{out.nbytes} bytes are no whole number of {name}")
+            raise ValueError(f"size {out.nbytes} is not a multiple of the item size {size} of {name}")
         self._draw(function, out, parameters, name, count, count * max(1, size // 4))
 
     def _draw(
@@ -159,7 +159,7 @@ class Generator:
 def _name_of(dtype: DTypeLike | str) -> str:
     name = dtype if dtype == "bfloat16" else np.dtype(dtype).name
     if name not in _TYPES:
-        raise ValueError(f"there are no random numbers of type {name}; of {', '.join(_TYPES)} there are")
+        raise ValueError(f"the type {name} is not one of {', '.join(_TYPES)}")
     return str(name)
 
 

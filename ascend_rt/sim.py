@@ -18,7 +18,7 @@ from ascend_rt._runtime.driver import address, call, check_address, ffi, lib, su
 from ascend_rt._runtime.locks import new_lock
 from ascend_rt.backends import include_directory
 from ascend_rt.device import Device
-from ascend_rt.errors import AclError
+from ascend_rt.errors import AclError, causes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +57,9 @@ Resource = Literal["streams", "events", "notifies", "memory"]
 
 _NO_LIMIT = 2**64 - 1
 
+_MOST_CAUSES = 64
+
+_failures_lock = new_lock()
 _held_lock = new_lock()
 _held = 0  # how many blocks
 
@@ -328,7 +331,7 @@ def limit(resource: Resource, number: int | None, device: Device | int = 0) -> N
     """
     kind = getattr(lib, f"ACLSIM_RESOURCE_{resource.upper()}", None)
     if kind is None:
-        raise ValueError(f"there is no resource {resource!r}; it is one of streams, events, notifies, memory")
+        raise ValueError(f"the resource {resource!r} is not one of streams, events, notifies, memory")
     call("aclsimLimitResource", _device_id(device), kind, _NO_LIMIT if number is None else number)
 
 
@@ -363,7 +366,7 @@ def run_operator(stream: Stream | None, nbytes: int) -> None:
     >>> allocator.unregister(stream)
     """
     if nbytes < 0:
-        raise ValueError(f"a size cannot be negative: {nbytes}")
+        raise ValueError(f"the size must be 0 or more bytes, got {nbytes}")
     call("aclsimRunOperator", _handle(stream), nbytes)
 
 
@@ -389,7 +392,7 @@ def sleep(stream: Stream | None, cycles: int) -> None:
     >>> stream.abort()
     """
     if cycles < 0:
-        raise ValueError(f"a number of cycles cannot be negative: {cycles}")
+        raise ValueError(f"the number of cycles must be 0 or more, got {cycles}")
     call("aclsimSleep", _handle(stream), cycles)
 
 
@@ -640,10 +643,27 @@ def ascend_rt_python_kernel(block: Any, handle: Any) -> int:
     try:
         return found.run(block)
     except BaseException as error:
+        from traceback import clear_frames  # only failures need it
+
         text = f"{type(error).__name__}: {error}".encode()[: block.textSize - 1]
         ffi.memmove(block.text, text + b"\0", len(text) + 1)
-        callback.report(error, found.function)
+        if _note_failure(block, found.name, error):
+            callback.report(error, found.function, f"kernel {found.name}, block {block.index} of {block.count}")
+            clear_frames(error.__traceback__)  # whose variables would be kept with the exception
         return error.code if isinstance(error, AclError) else int(lib.ACL_ERROR_RT_AICORE_EXCEPTION)
+
+
+def _note_failure(block: Any, kernel: str, error: BaseException) -> bool:
+    """Note the exception as the cause of the launch's failure; return False if another block has failed before."""
+    task = (block.device, block.stream, block.task, kernel)
+    with _failures_lock:
+        if causes.get(task, (0, error))[0] == block.launch:
+            return False
+        causes.pop(task, None)
+        causes[task] = (block.launch, error)
+        while len(causes) > _MOST_CAUSES:
+            del causes[next(iter(causes))]
+        return True
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]

@@ -29,7 +29,7 @@ from ascend_rt._runtime.retention import Retention, when_over
 from ascend_rt._runtime.timeouts import FOR_EVER
 from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none
 from ascend_rt.device import Device
-from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
+from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState, in_full
 from ascend_rt.event import Event
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt._native.handles import Batch, Call
+    from ascend_rt._runtime.foreign import AnyStream, ForeignEvent, ForeignStream
     from ascend_rt.enums import StreamFlag
     from ascend_rt.graph import CaptureMode, Graph
     from ascend_rt.notify import Notify
@@ -118,7 +119,7 @@ class Stream(Resource, StreamHandle):
         return stream
 
     @classmethod
-    def from_foreign(cls, stream: object) -> Self:
+    def from_foreign(cls, stream: ForeignStream) -> Self:
         """Borrow a stream of another package, for instance ``torch.npu.current_stream()``, and keep its object alive.
 
         Parameters
@@ -195,12 +196,12 @@ class Stream(Resource, StreamHandle):
     def record(self, event: Event | None = None) -> Event:
         """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
 
-    def wait(self, other: Event | Stream | Notify | object, timeout: float | None = None) -> None:
+    def wait(self, other: Event | Notify | AnyStream | ForeignEvent, timeout: float | None = None) -> None:
         """Let work enqueued here from now on wait for an event or a notify, or for all work that a stream has so far.
 
         Parameters
         ----------
-        other : Event, Stream, Notify or object
+        other : Event, Stream or Notify
             What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``). Streams of
             other packages are those that :meth:`from_foreign` takes, and events those with an integer ``npu_event``, as
             torch_npu's.
@@ -224,7 +225,7 @@ class Stream(Resource, StreamHandle):
             stream = other if isinstance(other, Stream) else Stream.from_foreign(other)
             self.wait(stream.record(), timeout)  # the wait that is pending keeps what it needs
         else:
-            raise TypeError(f"a stream waits for an Event, a Notify or a Stream, not for {type(other).__name__}")
+            raise TypeError(f"expected an Event, a Notify or a Stream to wait for, got {type(other).__name__}")
 
     def capture(self, *, mode: CaptureMode = "global") -> AbstractContextManager[Graph]:
         """Capture what is enqueued in a ``with`` block into a graph, instead of executing it.
@@ -432,7 +433,7 @@ class Stream(Resource, StreamHandle):
         """
 
     def _refuse_inside(self) -> NoReturn:
-        raise WrongState("a function in a stream cannot close streams: it would wait for its own end")
+        raise WrongState("a host function cannot close a stream: it would wait for its own end")
 
     def _finish(self, code: int) -> None:
         """Go on waiting for the work of a stream that is closing, after a first attempt that has returned a code.
@@ -486,7 +487,7 @@ class Stream(Resource, StreamHandle):
             self.close()
         except AclError as error:
             self._let_tasks_go_on()
-            warnings.warn(f"while a stream was discarded: {error}", AclWarning, stacklevel=3, source=self)
+            warnings.warn(f"while a stream was discarded: {in_full(error)}", AclWarning, stacklevel=3, source=self)
         return True
 
     def _is_busy(self) -> bool:
@@ -519,7 +520,7 @@ def given_or_current(stream: Stream | None) -> Stream:
     if stream is None:
         return Stream.current()
     raise TypeError(
-        f"a Stream is wanted, not {type(stream).__name__}; Stream.from_foreign() makes one of another library's stream"
+        f"expected a Stream, got {type(stream).__name__}; for a stream of another library use Stream.from_foreign()"
     )
 
 
@@ -531,7 +532,7 @@ def _options_alone(options: object, *keywords: object) -> tuple[int, StreamFlag 
     from ascend_rt.options import StreamOptions
 
     if not isinstance(options, StreamOptions) or any(keywords):
-        raise TypeError("a stream is created with StreamOptions or with keywords, for instance priority=1")
+        raise TypeError("Stream() takes StreamOptions, or keywords such as priority=1")
     return options.priority, options.flags
 
 

@@ -253,7 +253,7 @@ def _rows_of_both(
 def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
     """Return one side of a two-dimensional copy: its address, its pitch, and whether it is on the device."""
     if min(width, height) < 0:
-        raise ValueError(f"there are no {height} rows of {width} bytes")
+        raise ValueError(f"expected at least 1 row of 1 byte, got {height} rows of {width} bytes")
     if pitch is None and _is_matrix(operand):
         return _rows_of_array(operand, width, height, writable=writable)
     pointer, nbytes, is_device = _span(operand, writable)
@@ -280,7 +280,7 @@ def _rows_of_array(array: Any, width: int, height: int, *, writable: bool) -> tu
     # The stride of an axis with one element means nothing.
     pitch = array.strides[0] if height > 1 else width
     if (columns > 1 and array.strides[1] != array.itemsize) or pitch < 0:
-        raise ValueError("the elements of a row must lie side by side, and the rows in rising order")
+        raise ValueError("the elements of a row must be adjacent, and the rows in ascending order")
     return ffi.cast("char *", array.ctypes.data), pitch, False
 
 
@@ -435,7 +435,7 @@ class CopyDescriptor:
         """Write the addresses and the size; blocking. Copies that have not started take the new ones."""
         to, source = on_device(dst), on_device(src)
         if src.nbytes > dst.nbytes:
-            raise ValueError(f"{src.nbytes} bytes do not fit into {dst.nbytes}")
+            raise ValueError(f"{src.nbytes} bytes do not fit into a destination of {dst.nbytes}")
         kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
         call("aclrtSetMemcpyDesc", self._memory._handle, kind, source, to, src.nbytes, ffi.NULL)
         self._operands = dst, src
@@ -558,15 +558,15 @@ def _filling(dst: Buffer, value: int, itemsize: int = 1) -> tuple[Any, int, int,
     """Return the arguments of a fill, without the stream."""
     pointer = on_device(dst)
     if itemsize not in _FILLS:
-        raise ValueError(f"an item has 1 or 4 bytes, not {itemsize}")
+        raise ValueError(f"the item size must be 1 or 4, got {itemsize}")
     value, largest = index(value), (1 << 8 * itemsize) - 1
     if not 0 <= value <= largest:
-        raise ValueError(f"the value must be 0 to {largest}, not {value}")
+        raise ValueError(f"the value must be 0 to {largest}, got {value}")
     count, rest = divmod(dst.nbytes, itemsize)
     if rest:
-        raise ValueError(f"{dst.nbytes} bytes are no whole number of items")
+        raise ValueError(f"size {dst.nbytes} is not a multiple of the item size {itemsize}")
     if itemsize == 4 and not _fills_words():
-        raise NotSupported(lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product does not fill words")
+        raise NotSupported(lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product cannot fill with words")
     return pointer, dst.nbytes, value, count
 
 

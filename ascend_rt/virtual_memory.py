@@ -303,7 +303,7 @@ class VirtualMemory(Resource):
         ``aclrtMapMem``; the device that owns the memory may read and write it. API reference 11-04.
         """
         if not isinstance(memory, PhysicalMemory):
-            raise TypeError(f"PhysicalMemory is mapped, not {type(memory).__name__}")
+            raise TypeError(f"expected PhysicalMemory, got {type(memory).__name__}")
         start = self._address(memory.nbytes, index(offset))
         there = ffi.cast("void *", start)
         buffer = MappedBuffer.__new__(MappedBuffer)
@@ -338,7 +338,7 @@ class VirtualMemory(Resource):
         behind = [it for it in mappings if it._is_open and it.handle < stop and start < it.handle + it.nbytes]
         mapped = sum(min(stop, it.handle + it.nbytes) - max(start, it.handle) for it in behind)
         if mapped < nbytes:
-            raise ValueError(f"memory is mapped behind {mapped} of the {nbytes} bytes from {offset} on")
+            raise ValueError(f"only {mapped} of the {nbytes} bytes at offset {offset} are mapped")
         view = Buffer._lend(start, nbytes, behind, behind[0]._owner)
         for it in behind:
             it._close_with_this(view)
@@ -356,7 +356,7 @@ class VirtualMemory(Resource):
 
     def _address(self, nbytes: int, offset: int) -> int:
         if not 0 <= offset < offset + nbytes <= self._nbytes:
-            raise ValueError(f"{nbytes} bytes from {offset} on are not inside the {self._nbytes} that are reserved")
+            raise ValueError(f"{nbytes} bytes at offset {offset} exceed the {self._nbytes} reserved bytes")
         return address(self._handle) + offset
 
     def _unmap(self, start: int) -> None:

@@ -4,6 +4,8 @@
 import os
 import sys
 
+from ascend_rt.errors import ConfigurationError
+
 # Names for users; "auto" is the vendor's library where CANN is installed, and otherwise the simulator.
 BACKENDS = ("auto", "cann", "sim")
 
@@ -11,9 +13,9 @@ IN_WORDS = {"cann": "the vendor's library", "sim": "the simulator"}
 
 
 def check_backend(backend: str, source: str) -> None:
-    """Raise ValueError if there is no such backend; ``source`` is the origin of the name."""
+    """Raise ConfigurationError if there is no such backend; ``source`` is the setting, as the user has written it."""
     if backend not in BACKENDS:
-        raise ValueError(f"{source}: unknown backend {backend!r}; it is one of {', '.join(BACKENDS)}")
+        raise ConfigurationError(f"{source} is not one of {', '.join(BACKENDS)}")
 
 
 _PLACE = os.path.dirname(os.path.realpath(__file__))

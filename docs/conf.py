@@ -94,7 +94,11 @@ nitpick_ignore_regex = [
         r"(abc|asyncio|collections|contextlib|ctypes|enum|math|np|numpy|os|types|typing|typing_extensions|uuid)\..*|UUID",
     ),
     # Aliases, variables and types for type checkers: the text beside them says what they are.
-    (r"py:class", r"AbstractContextManager|Attempt|CaptureFailure|CaptureMode|HostMemory|Operand|Operation|Type"),
+    (
+        r"py:class",
+        r"AbstractContextManager|AnyStream|Attempt|CaptureFailure|CaptureMode|Foreign(Event|Stream)|HostMemory|Operand|"
+        r"Operation|Type",
+    ),
     (r"py:(class|obj)", r"(ascend_rt\.(pinned_)?memory\.)?(DTypeLike|ItemT|KnownDType|NDArray|ScalarT|Shape)"),
 ]
 

@@ -117,7 +117,7 @@ def main() -> None:
         error, refused = failure_of(stream, 16)
         print(f"wrong: {type(error).__name__}: {error}; the operator failed with {refused.code}")
         assert type(error) is TypeError
-        assert str(error) == f"Wrong.allocate returned {bytearray(16)!r}, which is no Buffer"
+        assert str(error) == f"Wrong.allocate must return a Buffer, but returned {bytearray(16)!r}"
         assert refused.code == 207001
 
 

@@ -15,10 +15,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ascend_rt import Buffer, Device, Event, IpcMemory, Notify, PinnedBuffer, Stream, copy_async
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MIB = 1 << 20
 PATIENCE_S = 10.0  # time limit of a wait for the other process, which may have been killed
@@ -48,7 +52,7 @@ class Options:
         """Return the slots."""
         return [ring[i * self.chunk_nbytes : (i + 1) * self.chunk_nbytes] for i in range(self.slots)]
 
-    def host_arrays(self) -> list[np.ndarray]:
+    def host_arrays(self) -> list[NDArray[np.uint8]]:
         """Return one pinned array for each slot."""
         return [np.asarray(PinnedBuffer(self.chunk_nbytes)) for _ in range(self.slots)]
 
@@ -72,7 +76,7 @@ def produce(pipe: Connection, options: Options) -> float:
             slot = i % options.slots
             sent[slot].synchronize()  # until the previous copy from this array is done
             host[slot][:] = np.frombuffer(random.bytes(options.chunk_nbytes), np.uint8)
-            digest.update(host[slot])
+            digest.update(host[slot].data)
             if i >= options.slots:
                 free[slot].wait(stream, PATIENCE_S)
             copy_async(slots[slot], host[slot], stream)
@@ -105,7 +109,7 @@ def consume(pipe: Connection, options: Options) -> None:
             slot = i % options.slots
             if options.slots <= i:
                 received[slot].synchronize()
-                digest.update(host[slot])
+                digest.update(host[slot].data)
             if i < options.chunks:
                 full[slot].wait(stream, PATIENCE_S)
                 copy_async(copies[slot], slots[slot], stream)
@@ -126,7 +130,7 @@ def at_least_one(text: str) -> int:
 
 def main() -> None:
     """Run both processes, check the result, and print the rate."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--chunks", type=at_least_one, default=64, help="number of chunks (default: %(default)s)")
     parser.add_argument("--chunk-mib", type=at_least_one, default=4, help="size of a chunk (default: %(default)s MiB)")
     parser.add_argument("--slots", type=at_least_one, default=4, help="chunks in the ring (default: %(default)s)")

@@ -80,7 +80,7 @@ class Operand:
         strides: Sequence[int] | None = None,
     ) -> None:
         if not isinstance(buffer, Buffer):
-            raise TypeError(f"an operand is a Buffer or an Operand of one, not {type(buffer).__name__}")
+            raise TypeError(f"expected a Buffer or an Operand of one, got {type(buffer).__name__}")
         self.buffer, self.dtype = buffer, plain(dtype)
         self.shape = np.broadcast_shapes(buffer.nbytes // self.dtype.itemsize if shape is None else shape)
         self.strides = None if strides is None else tuple(map(int, strides))
@@ -88,16 +88,16 @@ class Operand:
 
     def _check(self) -> None:
         if len(self.shape) > _HIGHEST_RANK:
-            raise ValueError(f"an operand has at most {_HIGHEST_RANK} dimensions, not {len(self.shape)}")
+            raise ValueError(f"an operand has at most {_HIGHEST_RANK} dimensions, got {len(self.shape)}")
         if self.strides is None:
             end = self.dtype.itemsize * math.prod(self.shape)
         elif len(self.strides) == len(self.shape) and min(self.strides, default=0) >= 0:
             last = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
             end = last + self.dtype.itemsize
         else:
-            raise ValueError(f"shape {self.shape} has one stride of 0 or more for each dimension, not {self.strides}")
+            raise ValueError(f"shape {self.shape} needs one stride of 0 or more per dimension, got {self.strides}")
         if 0 not in self.shape and end > self.buffer.nbytes:
-            raise ValueError(f"{self!r} reaches {end} bytes far, and the buffer has {self.buffer.nbytes}")
+            raise ValueError(f"{self!r} ends at byte {end}, past the end of the buffer ({self.buffer.nbytes} bytes)")
 
     def __repr__(self) -> str:
         return f"Operand({self.buffer!r}, {self.dtype}, shape={self.shape}, strides={self.strides})"

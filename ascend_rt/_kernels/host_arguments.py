@@ -28,7 +28,7 @@ class HostArguments:
     def _parameter(self, type: Type) -> Parameter:
         found = parameter(type)
         if found.is_array and not (found.length or "").isdecimal() and found.length not in self._names:
-            raise TypeError(f"{type!r} needs a length: a number, or the name of another parameter")
+            raise TypeError(f"{type!r} needs a length: a number or the name of another parameter")
         return found
 
     def of(self, block: Any) -> tuple[NDArray[np.uint8], Sequence[Any]]:
@@ -40,7 +40,9 @@ class HostArguments:
     def _views(self, memory: NDArray[np.uint8], parameters: Sequence[Parameter]) -> list[Any]:
         """Return the value of each parameter: a numpy scalar, or a view of the memory that it is the address of."""
         if len(memory) < self._offsets[-1]:
-            raise ValueError(f"the launch gives {len(memory)} bytes of arguments, and {self._offsets[-1]} are needed")
+            raise ValueError(
+                f"the launch passes {len(memory)} bytes of arguments, but the kernel needs {self._offsets[-1]}"
+            )
         values = self._values(memory, parameters)
         return [
             _view(int(value), each, self._count(each, values), memory) if each.is_array else value
@@ -84,7 +86,7 @@ def _view(pointer: int, parameter: Parameter, count: int, memory: NDArray[np.uin
     here = memory.ctypes.data
     is_inside = here <= pointer and pointer + nbytes <= here + len(memory)
     if nbytes and not is_inside and not lib.aclsimIsLive(ffi.cast("void *", pointer), nbytes):
-        raise ValueError(f"the {nbytes} bytes at {pointer:#x} are no live memory of the runtime")
+        raise ValueError(f"the {nbytes} bytes at {pointer:#x} are not live memory of the runtime")
     array = np.frombuffer(ffi.buffer(ffi.cast("char *", pointer), nbytes), dtype)
     array.flags.writeable = parameter.access != "in"
     return array

@@ -25,7 +25,7 @@ def numbers(array: HostMemory) -> NDArray[Any]:
     if found.dtype.hasobject:
         raise TypeError(HAS_OBJECTS)
     if not found.nbytes:
-        raise ValueError(f"the array is empty, of shape {found.shape}; memory has at least a byte")
+        raise ValueError(f"the array of shape {found.shape} is empty")
     return found
 
 
@@ -40,7 +40,7 @@ def plain(dtype: DTypeLike) -> np.dtype[Any]:
     if kind.hasobject:
         raise TypeError(HAS_OBJECTS)
     if not kind.itemsize:
-        raise ValueError(f"values of {kind!r} have no bytes")
+        raise ValueError(f"dtype {kind!r} has item size 0")
     return kind
 
 
@@ -50,9 +50,9 @@ def array_of_size(nbytes: int, dtype: DTypeLike, shape: Shape | None) -> NDArray
     if shape is None:
         shape, rest = divmod(nbytes, kind.itemsize)
         if rest:
-            raise ValueError(f"{nbytes} bytes are no whole number of {kind}, which has {kind.itemsize}")
+            raise ValueError(f"size {nbytes} is not a multiple of the item size {kind.itemsize} of {kind}")
     dimensions = np.broadcast_shapes(shape)
     size = math.prod(dimensions) * kind.itemsize
     if size != nbytes:
-        raise ValueError(f"{kind} of shape {dimensions} has {size} bytes, but the buffer has {nbytes}")
+        raise ValueError(f"{kind} of shape {dimensions} needs {size} bytes, but the buffer has {nbytes}")
     return np.empty(dimensions, kind)

@@ -79,9 +79,9 @@ for _callback in (_deleter, _destructor):  # tensors may outlive this module
 def write(owner: object, pointer: int, nbytes: int, device: tuple[int, int], options: dict[str, Any]) -> object:
     """Return a capsule that keeps the owner alive until its consumer is done with it."""
     if options.get("copy"):
-        raise BufferError("device memory is exported as it is, never as a copy")
+        raise BufferError("copy=True is not supported: device memory is exported in place")
     if options.get("dl_device") not in (None, device):
-        raise BufferError(f"the memory is on {device} and stays there")
+        raise BufferError(f"dl_device is not supported: the memory stays on {device}")
     shape = (ctypes.c_int64 * 1)(nbytes)
     tensor = _DLManagedTensor(deleter=_deleter)
     tensor.dl_tensor = _DLTensor(
@@ -112,10 +112,10 @@ def read(producer: Any) -> tuple[int, int, object]:
     of a back end that was renamed, as torch_npu's is.
     """
     if not hasattr(producer, "__dlpack__"):
-        raise TypeError(f"a tensor with __dlpack__() is wanted, not {type(producer).__name__}")
+        raise TypeError(f"expected a tensor with __dlpack__(), got {type(producer).__name__}")
     capsule = producer.__dlpack__()
     if not _is_valid(capsule, _NAME):
-        raise BufferError("the producer gave no capsule of the name 'dltensor', or one that was taken already")
+        raise BufferError("__dlpack__() returned no capsule named 'dltensor', or one that was consumed already")
     taken = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_DLManagedTensor))
     tensor = taken.contents.dl_tensor
     kind = tensor.device.device_type
@@ -131,9 +131,11 @@ def _nbytes_of(tensor: Any) -> int:
     items, bits = 1, int(tensor.dtype.bits * tensor.dtype.lanes)
     for axis in reversed(range(tensor.ndim)):
         if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != items:
-            raise BufferError("the tensor is not C-contiguous; take tensor.contiguous()")
+            raise BufferError("the tensor is not C-contiguous; pass tensor.contiguous()")
         items *= int(tensor.shape[axis])
     nbytes, rest = divmod(items * bits, 8)
     if nbytes <= 0 or rest:
-        raise BufferError(f"the tensor has {items} items of {bits} bits: it is empty, or has no whole bytes")
+        raise BufferError(
+            f"the tensor ({items} items of {bits} bits) is empty, or its size is not a multiple of 8 bits"
+        )
     return nbytes

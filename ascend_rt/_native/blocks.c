@@ -15,7 +15,7 @@ static PyObject *block_enter(PyObject *self, PyObject *unused) {
     (void)unused;
     PyObject *entered = PyIter_Next(((block *)self)->generator);
     if (entered == NULL && PyErr_Occurred() == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "this block was entered before");
+        PyErr_SetString(PyExc_RuntimeError, "this block was entered already");
     }
     return entered;
 }
@@ -80,7 +80,7 @@ static PyObject *block_exit(PyObject *self, arguments args, Py_ssize_t count) {
 static PyObject *new_block(PyObject *module, PyObject *generator) {
     (void)module;
     if (!PyIter_Check(generator)) {
-        return PyErr_Format(PyExc_TypeError, "a block is of a generator, not of %R", (PyObject *)Py_TYPE(generator));
+        return PyErr_Format(PyExc_TypeError, "expected a generator, got %R", (PyObject *)Py_TYPE(generator));
     }
     PyObject *object = PyType_GenericAlloc(block_type, 0);
     if (object != NULL) {

@@ -34,7 +34,7 @@ static bool find_mode(PyObject *given, aclmdlRICaptureMode *mode) {
         }
     }
     if (given != NULL) {
-        PyErr_Format(PyExc_ValueError, "a capture mode is one of global, thread_local, relaxed, not %R", given);
+        PyErr_Format(PyExc_ValueError, "the capture mode %R is not one of global, thread_local, relaxed", given);
     }
     return given == NULL;
 }

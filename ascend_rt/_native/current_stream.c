@@ -60,7 +60,7 @@ PyObject *current_stream(void) {
 static PyObject *note_default_stream(PyObject *module, PyObject *object) {
     (void)module;
     if (!PyType_IsSubtype(Py_TYPE(object), stream_type)) {
-        return PyErr_Format(PyExc_TypeError, "a stream is noted, not %R", (PyObject *)Py_TYPE(object));
+        return PyErr_Format(PyExc_TypeError, "expected a Stream, got %R", (PyObject *)Py_TYPE(object));
     }
     if (has_pointer((handle *)object)) {
         LOCK(default_streams_mutex);

@@ -475,7 +475,7 @@ static void take(handle *self, PyObject *view, PyObject *owner, bool is_owned) {
 static bool take_given(PyObject *object, PyObject *const *args, Py_ssize_t count, bool is_owned) {
     PyObject *const owner = count == 2 ? args[1] : host;
     if ((count != 1 && count != 2) || !is_owner(owner)) {
-        PyErr_SetString(PyExc_TypeError, "a handle and an owner are taken");
+        PyErr_SetString(PyExc_TypeError, "expected a handle and an owner");
         return false;
     }
     take((handle *)object, Py_NewRef(args[0]), owner, is_owned);
@@ -498,7 +498,7 @@ bool handle_can_be_made(PyObject *object) {
     if (state == NEW || state >= CLOSED) {
         return true;
     }
-    PyErr_Format(wrong_state, "%R exists already; create another object", object);
+    PyErr_Format(wrong_state, "%R exists already; create a new object", object);
     return false;
 }
 

@@ -163,11 +163,11 @@ static PyObject *stream_get_retention(PyObject *self, void *unused) {
 static int stream_set_retention(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL || !PyObject_TypeCheck(value, retention_type)) {
-        PyErr_SetString(PyExc_TypeError, "a stream has a Retention");
+        PyErr_SetString(PyExc_TypeError, "expected a Retention");
         return -1;
     }
     if (((stream *)self)->retention != NULL) { /* threads may be using it */
-        PyErr_SetString(PyExc_RuntimeError, "this stream was created before; create another object");
+        PyErr_SetString(PyExc_RuntimeError, "this stream exists already; create a new object");
         return -1;
     }
     set_field(self, (PyObject **)&((stream *)self)->retention, Py_NewRef(value));
@@ -202,7 +202,7 @@ static PyObject *graph_get_retained(PyObject *self, void *unused) {
 static int graph_set_retained(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
     if (value == NULL || Py_TYPE(value) != batch_type) {
-        PyErr_SetString(PyExc_TypeError, "a graph retains a Batch");
+        PyErr_SetString(PyExc_TypeError, "expected a Batch");
         return -1;
     }
     set_field(self, &((graph *)self)->retained, Py_NewRef(value));
@@ -447,7 +447,7 @@ static bool add_all(PyObject *module) {
 static PyObject *while_resetting(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
     if (count < 2) {
-        PyErr_SetString(PyExc_TypeError, "a reset, a function and its arguments are taken");
+        PyErr_SetString(PyExc_TypeError, "expected a reset, a function and its arguments");
         return NULL;
     }
     PyObject *result = PySet_Add(resets, args[0]) == 0 ? call_with(args[1], NULL, args + 2, count - 2) : NULL;

@@ -42,7 +42,7 @@ static void end_state(void *own) {
 }
 
 /* Reports an exception, which has no caller to be raised in. */
-static void report(PyObject *function) {
+static void report(PyObject *function, uint64_t stream) {
     PyObject *type = NULL, *value = NULL, *traceback = NULL;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
@@ -50,7 +50,9 @@ static void report(PyObject *function) {
         PyException_SetTraceback(value, traceback);
     }
     PyObject *owner = PyImport_ImportModule("ascend_rt.callback");
-    PyObject *result = owner != NULL ? PyObject_CallMethod(owner, "report", "OO", value, function) : NULL;
+    PyObject *result = owner != NULL ? PyObject_CallMethod(owner, "report_host_function", "OOK", value, function,
+                                                           (unsigned long long)stream)
+                                     : NULL;
     if (result == NULL) {
         PyErr_WriteUnraisable(function);
     }
@@ -70,7 +72,7 @@ void host_function_run(void *argument) {
         host_function_forget((PyObject *)self);
         PyObject *result = PyObject_Call(self->function, self->arguments, self->keywords);
         if (result == NULL) {
-            report(self->function);
+            report(self->function, self->stream);
         }
         Py_XDECREF(result);
         Py_DECREF(self); /* and with it the arguments, unless a graph has them */

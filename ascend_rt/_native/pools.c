@@ -67,7 +67,7 @@ static PyObject *pool_buffer_init(PyObject *self, arguments args, Py_ssize_t cou
         return refuse_call(&of_buffer[INIT], self, args, count, names);
     }
     if (!PyType_IsSubtype(Py_TYPE(given[POOL]), pool_type) || !is_stream(given[STREAM])) {
-        PyErr_SetString(PyExc_TypeError, "memory is allocated from a MemoryPool, in the order of a Stream");
+        PyErr_SetString(PyExc_TypeError, "expected a MemoryPool and a Stream");
         return NULL;
     }
     const bool is_made =

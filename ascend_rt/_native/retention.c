@@ -18,7 +18,7 @@ static PyObject *batch_of_graph(uint64_t graph) {
     PyObject *found = key != NULL ? PyObject_GetItem(graphs, key) : NULL;
     Py_XDECREF(key);
     if (found != NULL && Py_TYPE(found) != batch_type) {
-        PyErr_Format(PyExc_TypeError, "a graph has a Batch, not %R", (PyObject *)Py_TYPE(found));
+        PyErr_Format(PyExc_TypeError, "expected a Batch, got %R", (PyObject *)Py_TYPE(found));
         Py_CLEAR(found);
     }
     return found;
@@ -288,7 +288,7 @@ bool release(PyObject *ended, bool is_synchronized) {
 
 static PyObject *release_batch(PyObject *ended, bool is_synchronized) {
     if (ended != Py_None && Py_TYPE(ended) != batch_type) {
-        return PyErr_Format(PyExc_TypeError, "a Batch or None is released, not %R", (PyObject *)Py_TYPE(ended));
+        return PyErr_Format(PyExc_TypeError, "expected a Batch or None, got %R", (PyObject *)Py_TYPE(ended));
     }
     return release(ended, is_synchronized) ? Py_NewRef(Py_None) : NULL;
 }

@@ -61,7 +61,7 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
         return refuse_call(&paths[RECORD_EVENT], self, args, count, names);
     }
     if (!is_none(given) && !is_event(given)) {
-        return refuse_type("a stream records an Event, not %U", given);
+        return refuse_type("expected an Event, got %U", given);
     }
     if (!is_none(given) && Py_TYPE(given) != plain_event) {
         return record_by_method(given, self) ? Py_NewRef(given) : NULL;

@@ -8,19 +8,28 @@ import sys
 
 from ascend_rt._runtime.driver import lib
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+def is_inside(frame: FrameType) -> bool:
+    """Return whether a frame is of this package."""
+    return frame.f_code.co_filename.startswith(PACKAGE)
 
 
 def install() -> None:
     """Register the provider of places (``call_frames.c``); only where the simulator reports places."""
-    lib.ascend_rt_set_package(os.fsencode(_PACKAGE))
+    lib.ascend_rt_set_package(os.fsencode(PACKAGE))
     lib.aclsimSetPlaceProvider(lib.ascend_rt_capture_frames_entry, lib.ascend_rt_name_frame_entry)
 
 
 def stack_level() -> int:
     """Return the ``stacklevel`` with which a warning of the caller shows the innermost place outside this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and is_inside(frame):
         level, frame = level + 1, frame.f_back
     return level
 
@@ -28,6 +37,6 @@ def stack_level() -> int:
 def place() -> str | None:
     """Return the innermost place outside this package, as ``file:line in function``; None on a thread without one."""
     frame = sys._getframe().f_back
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and is_inside(frame):
         frame = frame.f_back
     return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

@@ -16,22 +16,24 @@ from _thread import get_ident
 from importlib import import_module
 
 from ascend_rt import _aclrt
-from ascend_rt._runtime import locks, log
+from ascend_rt._runtime import locks, log, settings
 from ascend_rt.backends import check_backend
 from ascend_rt.errors import (
     AclError,
     AclWarning,
+    ConfigurationError,
     ForkedProcess,
     LibraryError,
     NotSupported,
     RuntimeClosed,
     WrongState,
+    cause_in,
     error_for,
 )
 
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from typing import Any, NoReturn
 
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from ascend_rt._runtime.failures import FailedTask
     from ascend_rt._runtime.library import Library
     from ascend_rt._runtime.selection import BackendSelection
-else:
-    Lib = object
 
 
 def _require_main_interpreter() -> None:
@@ -50,7 +50,7 @@ def _require_main_interpreter() -> None:
     except ImportError:
         return
     if interpreters.get_current() != interpreters.get_main():
-        raise ImportError("ascend_rt works in the main interpreter only, and this is a subinterpreter")
+        raise ImportError("ascend_rt does not support subinterpreters; import it in the main interpreter")
 
 
 _require_main_interpreter()
@@ -69,65 +69,73 @@ _side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, 
 _elsewhere: set[str] = set()  # functions of side libraries that were not tried
 
 
-class _Loaded(Lib):
-    """The functions of the loaded library, and all constants, as attributes; see the module's docstring."""
+def override(name: str, function: Callable[..., Any]) -> AbstractContextManager[Callable[..., Any]]:
+    """Replace a C function by a Python function for a ``with`` block, as a test may.
 
-    def override(self, name: str, function: Callable[..., Any]) -> AbstractContextManager[Callable[..., Any]]:
-        """Replace a C function by a Python function for a ``with`` block, as a test may.
+    All callers get it, in all threads: the objects of this package, calls of ``lib``, and :mod:`acl`.
 
-        All callers get it, in all threads: the objects of this package, calls of ``lib``, and :mod:`acl`.
+    Parameters
+    ----------
+    name : str
+        The C function.
+    function : callable
+        Takes its arguments as cffi gives them to callbacks, and returns its result. An exception passes to the
+        caller, if the C function returns an ``aclError``.
 
-        Parameters
-        ----------
-        name : str
-            The C function.
-        function : callable
-            Takes its arguments as cffi gives them to callbacks, and returns its result. An exception passes to the
-            caller, if the C function returns an ``aclError``.
+    Returns
+    -------
+    context manager
+        Its value is what was there before, for the function to call.
 
-        Returns
-        -------
-        context manager
-            Its value is what was there before, for the function to call.
+    Raises
+    ------
+    AttributeError
+        There is no such C function.
 
-        Raises
-        ------
-        AttributeError
-            There is no such C function.
-
-        Examples
-        --------
-        >>> from ascend_rt import lib
-        >>> with lib.override("aclrtMalloc", lambda pointer, size, policy: 207001):
-        ...     Buffer(64)
-        Traceback (most recent call last):
-        ascend_rt.errors.OutOfMemory: ...
-        """
-        from ascend_rt._runtime.override import override
-
-        return override(name, function)
-
-
-class _NotLoaded(_Loaded):
-    """The same before the library is loaded.
-
-    Loading changes the object's class: attributes are found faster in a class without ``__getattr__``.
+    Examples
+    --------
+    >>> from ascend_rt import lib
+    >>> with lib.override("aclrtMalloc", lambda pointer, size, policy: 207001):
+    ...     try:
+    ...         Buffer(64)
+    ...     except OutOfMemory as error:
+    ...         error.code
+    207001
     """
+    from ascend_rt._runtime.override import override as replace
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("acl"):
-            return getattr(_raw, name)  # constants, and the helpers of the extension module itself
-        if not hasattr(_raw, name):
-            raise AttributeError(f"there is no declared C function {name!r}")
-        load()
-        return self.__dict__[name]
-
-    def __dir__(self) -> Iterable[str]:
-        return dir(_raw)
+    return replace(name, function)
 
 
-_table: Any = _NotLoaded()
-lib: _Loaded = _table
+def _load_first(name: str) -> Any:
+    """Return an attribute of `lib` that the table lacks, as it does before the library is loaded."""
+    if not hasattr(_raw, name):
+        raise absent(name)
+    if not name.startswith("acl"):
+        return getattr(_raw, name)  # constants, and the helpers of the extension module itself
+    load()
+    return _table.__dict__[name]
+
+
+def absent(name: str) -> AttributeError:
+    """Return the error for a C function or a constant that is not declared."""
+    from difflib import get_close_matches  # large, and only failures need it
+
+    nearest = get_close_matches(name, dir(_raw))
+    cure = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+    return AttributeError(f"{name!r} is not a declared C function or constant{cure}")
+
+
+# A module, because Python finds its attributes faster than those of any other object with a `__getattr__`.
+_table: Any = type(sys)("ascend_rt.lib", "The functions of the loaded library, and all constants.")
+_table.__getattr__, _table.__dir__, _table.override = _load_first, lambda: ["override", *dir(_raw)], override
+if TYPE_CHECKING:
+
+    class _Functions(Lib):
+        override = staticmethod(override)
+
+
+lib: _Functions = _table
 stand_ins: dict[str, Callable[..., NoReturn]] = {}
 """Functions that raise, by the names of those in whose place they are: calls from C get a code of them."""
 raised: dict[int, BaseException] = {}
@@ -145,7 +153,7 @@ def use(backend: str) -> None:
 
     Raises
     ------
-    ValueError
+    ConfigurationError
         The name is none of these.
     WrongState
         Another library is loaded already.
@@ -159,7 +167,7 @@ def use(backend: str) -> None:
     ...     use("cann")
     ... except RuntimeError as error:
     ...     print(error)
-    /.../libascendcl.so is loaded already; choose 'cann' before the first call
+    /.../libascendcl.so is loaded already; call use('cann') before the first call
     """
     choose(backend, "use()")
 
@@ -167,10 +175,10 @@ def use(backend: str) -> None:
 def choose(backend: str, by: str) -> None:
     """Choose the library as :func:`use` does, with a name for what has chosen it."""
     global _asked
-    check_backend(backend, by)
+    check_backend(backend, f"use({backend!r})" if by == "use()" else f"{by} {backend}")
     with _lock:
         if _opened is not None and backend not in ("auto", _opened.backend):
-            raise WrongState(f"{_opened.paths[0]} is loaded already; choose {backend!r} before the first call")
+            raise WrongState(f"{_opened.paths[0]} is loaded already; call use({backend!r}) before the first call")
         _asked = backend, by
 
 
@@ -280,12 +288,16 @@ def check(code: int, function: str) -> None:
 def failure(code: int, function: str, task: FailedTask | None = None, message: str | None = None) -> AclError:
     """Return the exception for a failed call, with the runtime's text for it: by default that of this thread.
 
-    If the C function was replaced by one that raises, its exception is raised.
+    If the C function was replaced by one that raises, its exception is raised; and if the simulator refuses a setting,
+    :class:`ConfigurationError`.
     """
     raise_kept(code)
     if function in stand_ins:
         stand_ins[function]()
-    error = error_for(code, function, recent_message() if message is None else message, task)
+    text = recent_message() if message is None else message
+    if code == _raw.ACL_ERROR_RT_INTERNAL_ERROR and cause_in(text).startswith("ASCEND_RT_"):
+        raise ConfigurationError(cause_in(text))
+    error = error_for(code, function, text, task)
     if on_failure is not None:
         on_failure(error)
     return error
@@ -335,10 +347,10 @@ def check_address(number: int) -> int:
         It does not fit into 64 bits.
     """
     if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise TypeError(f"a handle or an address is an int, not {type(number).__name__}")
+        raise TypeError(f"expected an int (a handle or an address), got {type(number).__name__}")
     number = number.__index__()
     if not 0 <= number < 2**64:
-        raise ValueError(f"a handle or an address is at least 0 and below 2 ** 64, not {number}")
+        raise ValueError(f"a handle or an address must be at least 0 and less than 2 ** 64, got {number}")
     return number
 
 
@@ -361,7 +373,7 @@ def load() -> BackendSelection:
         if _opened is not None:
             return _opened
         if not _is_usable:
-            raise ForkedProcess("the runtime cannot be loaded: the process is ending, or was forked meanwhile")
+            raise ForkedProcess("the runtime cannot be loaded: the process is exiting, or was forked meanwhile")
         chosen = choice()
         chosen.paths = _open(chosen)
         _opened = chosen
@@ -376,12 +388,18 @@ def load() -> BackendSelection:
             threads.install()
     log.info("the library is %s (%s): %s", ", ".join(chosen.paths), chosen.backend, chosen.reason)
     if chosen.warning and warn_of_simulator:
-        import warnings
-
-        from ascend_rt._runtime import call_site
-
-        warnings.warn(chosen.warning, AclWarning, stacklevel=call_site.stack_level())
+        _warn(chosen.warning)
+    if text := settings.unknown():
+        _warn(text)
     return chosen
+
+
+def _warn(text: str) -> None:
+    import warnings
+
+    from ascend_rt._runtime import call_site
+
+    warnings.warn(text, AclWarning, stacklevel=call_site.stack_level())
 
 
 def _open(choice: BackendSelection) -> tuple[str, ...]:
@@ -395,7 +413,6 @@ def _open(choice: BackendSelection) -> tuple[str, ...]:
     _elsewhere.update(name for name in missing if _side_library_of(name))
     _table.__dict__.update({name: _in_side_library(name) for name in _elsewhere})
     _stand_in({name: _not_in_library(name) for name in missing if name not in _elsewhere})
-    object.__setattr__(_table, "__class__", _Loaded)
     # A bare name was the dynamic loader's to find; only now is it known where.
     return tuple(path if os.sep in path else _loaded_path(path) or path for path in choice.paths)
 
@@ -531,7 +548,7 @@ def call_within(limit_ms: int, function: str, argument: int = 0) -> None:
     text = ffi.new("char[]", 512)
     code = _raw.ascend_rt_call_within(limit_ms, function.encode(), argument, text, len(text))
     if code < 0:
-        raise TimeoutError(f"{function} does not return")
+        raise TimeoutError(f"{function} did not return within {limit_ms} ms")
     if code:
         raise error_for(code, function, ffi.string(text).decode(errors="replace").strip())
 
@@ -587,7 +604,7 @@ def _refuse(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
 
 def _after_the_end(name: str) -> Callable[..., NoReturn]:
     def refuse(*arguments: object) -> NoReturn:
-        raise RuntimeClosed(f"{name}: the interpreter is about to end and the runtime was given back")
+        raise RuntimeClosed(f"{name}: the interpreter is exiting and the runtime was released")
 
     return refuse
 
@@ -595,7 +612,7 @@ def _after_the_end(name: str) -> Callable[..., NoReturn]:
 def _after_fork(name: str) -> Callable[..., NoReturn]:
     def refuse(*arguments: object) -> NoReturn:
         raise ForkedProcess(
-            f"{name}: the process was forked after the runtime had been used; start children with "
+            f"{name}: the process was forked after its parent had used the runtime; start children with "
             "multiprocessing's 'spawn' method, or use the runtime only after the fork"
         )
 

@@ -17,7 +17,7 @@ KEY_SIZE = 65
 def check_key(key: bytes) -> bytes:
     """Return a key that a caller has given; ValueError if C would take only the beginning of it."""
     if isinstance(key, bytes) and b"\0" in key:
-        raise ValueError(f"a key has no zero byte: {key!r}")
+        raise ValueError(f"a key must not contain a zero byte, got {key!r}")
     return key
 
 
@@ -25,5 +25,5 @@ def process_numbers(processes: Iterable[int]) -> Any:
     """Return the numbers of processes that are named as C takes them."""
     pids = ffi.new("int32_t[]", list(processes))
     if not len(pids):
-        raise ValueError("no process is named; None is everybody")
+        raise ValueError("the list of processes is empty; pass None to allow every process")
     return pids

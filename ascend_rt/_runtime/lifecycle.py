@@ -35,7 +35,6 @@ from ascend_rt._runtime.driver import (
     call,
     call_within,
     check,
-    failure,
     ffi,
     is_expected,
     lib,
@@ -46,7 +45,7 @@ from ascend_rt._runtime.driver import (
     usable,
 )
 from ascend_rt._runtime.locks import new_lock
-from ascend_rt.errors import AclError, AclWarning, NotSupported
+from ascend_rt.errors import AclError, AclWarning, InvalidArgument, NotSupported
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -173,18 +172,15 @@ def initialize() -> None:
     log.debug("aclInit: %s", "initialised" if _is_initialiser else "other code in the process had initialised")
 
 
-def _other_configuration(code: int) -> AclError:
+def _other_configuration(code: int) -> InvalidArgument:
     """Return the error of an initialisation without a configuration, where there was one before."""
     said = recent_message()
     text = (
         "other code has initialised the runtime with a configuration and finalised it; from then on the runtime takes "
         "only that configuration in this process, and ascend_rt initialises without one"
     )
-    error = failure(code, "aclInit", message=f"{text}; the runtime says: {said}" if said else text)
-    error.hint = (
-        "let that code call aclInit with its configuration again before ascend_rt is used, or leave out aclFinalize"
-    )
-    return error
+    hint = "let that code call aclInit with its configuration again before ascend_rt is used, or leave out aclFinalize"
+    return InvalidArgument(code, "aclInit", f"{text}\nthe runtime says: {said}" if said else text, hint=hint)
 
 
 def epoch_of(device_id: int) -> DeviceEpoch:
@@ -494,7 +490,7 @@ def _give_back() -> None:
     log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
         retention.leak_at_exit()
-        message = f"not everything was given back at the end of the interpreter: {'; '.join(problems)}"
+        message = f"the exit of the interpreter could not release everything: {'; '.join(problems)}"
         warnings.warn(message, AclWarning, stacklevel=1)
 
 

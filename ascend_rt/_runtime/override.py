@@ -18,11 +18,11 @@ _callbacks: list[Any] = []  # for ever: another thread may be about to call one
 
 @block
 def override(name: str, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """Replace a C function; see :meth:`ascend_rt._runtime.driver._Loaded.override`."""
+    """Replace a C function; see :func:`ascend_rt._runtime.driver.override`."""
     load()
     place = lib.ascend_rt_place_of(name.encode())
     if not place:
-        raise AttributeError(f"there is no declared C function {name!r}")
+        raise driver.absent(name)
     kind, functions = ffi.typeof(getattr(_raw, name)), vars(lib)
     before, attribute, stand_in = place[0], functions[name], stand_ins.pop(name, None)
     callback = ffi.callback(kind, function, onerror=_keep if kind.result.kind == "primitive" else None)

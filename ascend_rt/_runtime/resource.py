@@ -19,6 +19,7 @@ from ascend_rt.errors import (
     InvalidHandle,
     RuntimeClosed,
     TaskFailed,
+    in_full,
 )
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Resource(Handle):
         raise InvalidHandle(lib.ACL_ERROR_RT_INVALID_HANDLE, type(self).__name__, message)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{type(self).__name__} can be neither copied nor pickled: a handle has one owner")
+        raise TypeError(f"{type(self).__name__} cannot be copied or pickled: a handle has one owner")
 
     def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
         """Give the handle back although the object was not closed; called when it is discarded while it is open."""
@@ -178,7 +179,7 @@ class Resource(Handle):
             self._warn_of_discarded(error)
 
     def _warn_of_discarded(self, error: AclError) -> None:
-        warnings.warn(f"while a {self._what} was discarded: {error}", AclWarning, stacklevel=3, source=self)
+        warnings.warn(f"while a {self._what} was discarded: {in_full(error)}", AclWarning, stacklevel=3, source=self)
 
     def _lacks_context(self) -> bool:
         """Return True if the destruction would give a context to the calling thread, which has none, for good."""

@@ -46,7 +46,7 @@ def choose(asked: tuple[str, str] | None, loaded_path: LoadedPath) -> BackendSel
         CANN was asked for and is not there, or is there and cannot be used.
     """
     wanted, by = asked or (os.environ.get("ASCEND_RT_BACKEND") or "auto", "ASCEND_RT_BACKEND")
-    check_backend(wanted, by)
+    check_backend(wanted, f"{by}={wanted}")
     if wanted == "sim":
         return _simulator(f"chosen by {by}")
     return _search(loaded_path, "" if wanted == "auto" else f"chosen by {by}, ")

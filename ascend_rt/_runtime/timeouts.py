@@ -26,14 +26,14 @@ def whole_seconds(timeout: float) -> int:
         The limit is 0: a stream cannot look without waiting.
     """
     if timeout == 0:
-        raise ValueError("a stream cannot wait for 0 seconds; math.inf is for ever")
+        raise ValueError("the timeout must be greater than 0 seconds; math.inf waits without a limit")
     return _units(timeout, 1, _LARGEST_INT32, 0)
 
 
 def microseconds(timeout: float) -> int:
     """Return the limit of an execution on the device, where 0 is none."""
     if timeout == 0:
-        raise ValueError("nothing can be executed in 0 seconds; math.inf is no limit")
+        raise ValueError("the time limit must be greater than 0 seconds; math.inf removes it")
     return _units(timeout, 1_000_000, _LARGEST_INT64, 0)
 
 
@@ -41,6 +41,6 @@ def _units(timeout: float, per_second: int, most: int, unlimited: int) -> int:
     if not isinstance(timeout, int):
         timeout = fsum((timeout,))  # a float of Python: small numbers of numpy overflow when they are multiplied
     if not timeout >= 0:  # so that NaN is refused too
-        raise ValueError(f"a time limit is a number of seconds from 0 on, not {timeout}")
+        raise ValueError(f"the timeout must be 0 or more seconds, got {timeout}")
     in_units = timeout * per_second
     return unlimited if in_units > most else ceil(in_units)

@@ -87,12 +87,12 @@ def install_acl(which: str = "auto") -> None:
     (8, 0)
     """
     if which not in ("auto", "ours"):
-        raise ValueError(f"install_acl() takes 'auto' or 'ours', not {which!r}")
+        raise ValueError(f"install_acl({which!r}) is not one of auto, ours")
     loaded = sys.modules.get("acl")
     if which == "ours" and loaded is not None and loaded is not sys.modules.get("ascend_rt.pyacl"):
         from ascend_rt.errors import WrongState
 
-        raise WrongState(f"{getattr(loaded, '__file__', loaded)} has been imported as acl already")
+        raise WrongState(f"{getattr(loaded, '__file__', loaded)} is imported as acl already")
     sys.meta_path[:] = [Finder(which), *(finder for finder in sys.meta_path if not isinstance(finder, Finder))]
 
 
@@ -100,7 +100,9 @@ def asked() -> str:
     """Return what ``ASCEND_RT_PYACL`` asks for: ``"auto"`` if it does not."""
     which = os.environ.get("ASCEND_RT_PYACL") or "auto"
     if which not in CHOICES:
-        raise ValueError(f"ASCEND_RT_PYACL: unknown choice {which!r}; it is one of {', '.join(CHOICES)}")
+        from ascend_rt.errors import ConfigurationError
+
+        raise ConfigurationError(f"ASCEND_RT_PYACL={which} is not one of {', '.join(CHOICES)}")
     return which
 
 

@@ -20,7 +20,7 @@ from ascend_rt import __version__
 from ascend_rt._runtime import driver
 from ascend_rt.cli.parser import Parser, suggestion
 from ascend_rt.cli.terminal import CommandError, UsageError, in_words
-from ascend_rt.errors import AclError, LibraryError
+from ascend_rt.errors import AclError, LibraryError, in_full
 
 # Errors that a user can cause and correct; anything else is a bug and keeps its traceback.
 _USER_ERRORS = (AclError, CommandError, LibraryError, ValueError)
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _give_up_output()
         return 128 + signal.SIGPIPE
     except _USER_ERRORS as error:
-        return _failed(str(error))
+        return _failed(in_full(error))
     except OSError as error:
         return _failed(in_words(error))
     except KeyboardInterrupt:

@@ -236,6 +236,8 @@ def run(path: str | None, *, as_json: bool = False, chunk_bytes: int = 4 << 20, 
     trace : str, optional
         A file for the times of all copies, in the format of Perfetto and chrome://tracing.
     """
+    if trace is not None and not os.path.isdir(directory := os.path.dirname(trace) or "."):
+        raise FileNotFoundError(f"{directory}: no such directory")
     size = _DEFAULT_BYTES if path is None else _size_of(path)
     chunk_bytes = min(chunk_bytes, size)
     device = Device(0)
@@ -384,6 +386,17 @@ def _progress(size: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
         yield lambda nbytes: bar.advance(task, nbytes)
 
 
+def _overlap(gain: float, backend: str) -> list[str]:
+    """Return what the pipeline gains, and if that is nothing, first of all why."""
+    if gain >= 1:
+        return [f"overlap   {gain:.2f} times as fast as one step after the other"]
+    cause = "the copies share the memory bandwidth of this host" if backend == "sim" else "the copies share a link"
+    lines = [f"overlap   none: {cause}", f"          {gain:.2f} times as fast as one step after the other"]
+    if backend == "sim":
+        lines.append("          a card has an engine for each direction; ASCEND_RT_SIM_PROFILE simulates its times")
+    return lines
+
+
 def _as_text(report: Report, size: int, chunks: list[list[timeline.Span]]) -> str:
     rate = report.bytes / report.seconds / 1e6 if report.seconds else 0.0
     gain = report.seconds_per_gb_one_by_one / report.seconds_per_gb
@@ -394,7 +407,7 @@ def _as_text(report: Report, size: int, chunks: list[list[timeline.Span]]) -> st
         f"sent      {report.file}",
         f"moved     {report.bytes} bytes in {report.chunks} chunks, {report.seconds:.3f} s, {rate:.0f} MB/s",
         *(f"          {name:<17}{ms:10.3f} ms" for name, ms in report.stage_ms.items()),
-        f"overlap   {gain:.2f} times as fast as one step after the other",
+        *_overlap(gain, report.backend),
         *timeline.draw(chunks[:_DRAWN_CHUNKS]),
         "latency   " + " ".join(f"{word:>12}" for word in ("", "median us", "p99 us")),
         *(f"          {name:>12} {t['median']:12.2f} {t['p99']:12.2f}" for name, t in report.latency_us.items()),

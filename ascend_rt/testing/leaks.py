@@ -21,7 +21,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class Leak(AssertionError):
-    """Something was left open; the text names each object and where it was created.
+    """Something was left open; the text names each object, and then where it was created.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Leak(AssertionError):
     ...     with no_leaks():
     ...         left = Buffer(64)
     ... except Leak as leak:
-    ...     print("is still open" in str(leak))
+    ...     print(str(leak).startswith("Buffer "))
     True
     >>> left.close()
     """
@@ -75,7 +75,9 @@ def no_leaks(*kinds: type) -> Iterator[None]:
     gc.collect()
     left = [(found, stack) for reference, stack in opened if (found := reference()) is not None and found._is_open]
     if left:
-        raise Leak("".join(f"\n{resource!r} is still open. It was created here:\n{stack}" for resource, stack in left))
+        created = "".join(f"\n{resource!r} was created here:\n{stack}" for resource, stack in left)
+        names = "; ".join(repr(resource).removeprefix("<ascend_rt.").removesuffix(">") for resource, _ in left)
+        raise Leak(f"{names}: still open\n{created}")
 
 
 def _note_in_all(resource: Resource) -> None:

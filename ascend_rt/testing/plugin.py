@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -39,3 +40,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         from ascend_rt.testing.leaks import no_leaks  # only now: most sessions in this environment do not ask for it
 
         item.runtest = no_leaks()(item.runtest)  # type: ignore[method-assign]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Hide the frames of the package in tracebacks; ``--full-trace`` shows them."""
+    if call.excinfo is not None:
+        package = __name__.partition(".")[0]
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] == package:
+                vars(module).setdefault("__tracebackhide__", True)

@@ -26,7 +26,7 @@ def install() -> None:
     install = library.ascend_rt_torch_install
     install.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
     if install(table.encode(), kernels, len(kernels), text, _TEXT_BYTES):
-        raise LibraryError(f"torch does not take the kernels: {text.value.decode(errors='replace')}")
+        raise LibraryError(f"torch refused the kernels: {text.value.decode(errors='replace')}")
     _install_decompositions()
     _sleep.install()
     _failures.watch(library)

@@ -62,7 +62,7 @@ def require_simulator() -> None:
         raise LibraryError(f"torch_npu has loaded no libascendcl.so: {error}") from error
     if not hasattr(runtime, "aclsimGetInfo"):
         raise LibraryError(
-            "torch_npu runs on the vendor's library, with the vendor's operators; ascend_rt.torch is for the "
+            "torch_npu runs on the vendor's library, which has its own operators; ascend_rt.torch needs the "
             "simulator: 'ascend-rt run --backend sim'"
         )
 
@@ -84,7 +84,7 @@ def _compiler() -> list[str]:
     command = shlex.split(os.environ.get("CXX", "c++"))
     if not command or shutil.which(command[0]) is None:
         raise LibraryError(
-            f"there is no C++ compiler {command[0] if command else ''!r}, which builds the operators for torch "
+            f"no C++ compiler {command[0] if command else ''!r}, which builds the operators for torch "
             f"{torch.__version__}; install one, or name it in the variable CXX"
         )
     return command

@@ -17,8 +17,8 @@
 #define ACL_ERROR_WRITE_FILE 100004 /* a file cannot be written | check that the directory exists, may be written and has room */
 #define ACL_ERROR_INVALID_FILE_SIZE 100005 /* a file is empty or too large | check the file */
 #define ACL_ERROR_PARSE_FILE 100006 /* the content of a file cannot be parsed | check the JSON syntax of the configuration file */
-#define ACL_ERROR_FILE_MISSING_ATTR 100007 /* the configuration file lacks an attribute | add the attribute that the message names */
-#define ACL_ERROR_FILE_ATTR_INVALID 100008 /* an attribute of the configuration file has an invalid value | correct the value that the message names */
+#define ACL_ERROR_FILE_MISSING_ATTR 100007 /* the configuration file lacks an attribute | add it to the file */
+#define ACL_ERROR_FILE_ATTR_INVALID 100008 /* an attribute of the configuration file has an invalid value | correct the file */
 #define ACL_ERROR_INVALID_DUMP_CONFIG 100009 /* the configuration of dumps is wrong | check the "dump" part of the configuration file */
 #define ACL_ERROR_INVALID_PROFILING_CONFIG 100010 /* the configuration of profiling is wrong | check the "profiler" part of the configuration file */
 #define ACL_ERROR_INVALID_MODEL_ID 100011 /* unknown model id */
@@ -66,7 +66,7 @@
 #define ACL_ERROR_INVALID_BUNDLE_MODEL_ID 148053 /* bad bundle model id */
 
 /* @errors runtime, wrong use: compare the arguments, handles and states with the function's page */
-#define ACL_ERROR_RT_PARAM_INVALID 107000 /* the runtime refused an argument | see the message; the value is outside what this call accepts in this state */
+#define ACL_ERROR_RT_PARAM_INVALID 107000 /* the runtime refused an argument */
 #define ACL_ERROR_RT_INVALID_DEVICEID 107001 /* the device id is invalid | use an id below the device count; check ASCEND_RT_VISIBLE_DEVICES */
 #define ACL_ERROR_RT_CONTEXT_NULL 107002 /* the calling thread has no current context | call Device.set_current() (aclrtSetDevice) in this thread; new threads start without one */
 #define ACL_ERROR_RT_STREAM_CONTEXT 107003 /* the stream belongs to another context | make the stream's context current before using it */
@@ -74,7 +74,7 @@
 #define ACL_ERROR_RT_STREAM_MODEL 107005 /* the stream must (or must not) be bound to a model | use an ordinary stream here */
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006 /* the event has no time stamp yet | synchronize the event first, and create it with timing */
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL 107007 /* the second event was recorded before the first, or one of them has no time stamp | pass the earlier event first */
-#define ACL_ERROR_RT_ADDR_UNALIGNED 107008 /* the address is not aligned as this call needs it | see the message, or the function's page, for the alignment */
+#define ACL_ERROR_RT_ADDR_UNALIGNED 107008 /* the address is not aligned as this call needs it | see the function's page for the alignment */
 #define ACL_ERROR_RT_FILE_OPEN 107009 /* a file cannot be opened | check that the path exists and may be read */
 #define ACL_ERROR_RT_FILE_WRITE 107010 /* a file cannot be written | check that the directory exists, may be written and has room */
 #define ACL_ERROR_RT_STREAM_SUBSCRIBE 107011 /* the stream's callback subscription does not allow this | do not mix host functions and subscribed callbacks on one stream */
@@ -82,7 +82,7 @@
 #define ACL_ERROR_RT_GROUP_NOT_SET 107013 /* the thread has set no group | call aclrtSetGroup first */
 #define ACL_ERROR_RT_GROUP_NOT_CREATE 107014 /* there is no such group | use a group that aclrtGetAllGroupInfo lists */
 #define ACL_ERROR_RT_STREAM_NO_CB_REG 107015 /* the stream is not subscribed to a callback thread | call aclrtSubscribeReport for this stream first */
-#define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016 /* the memory is not of the kind that this call takes | see the message; check where the pointer comes from with aclrtPointerGetAttributes */
+#define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016 /* the memory is not of the kind that this call takes | check where the pointer comes from with aclrtPointerGetAttributes */
 #define ACL_ERROR_RT_INVALID_HANDLE 107017 /* the handle is destroyed, foreign or of another type | do not use an object after its close() or after its device was reset */
 #define ACL_ERROR_RT_INVALID_MALLOC_TYPE 107018 /* the driver refused the kind of allocation | pass a policy that the product has */
 #define ACL_ERROR_RT_WAIT_TIMEOUT 107019 /* the notify or task did not come within the timeout | look for the record that never came, or raise the timeout */
@@ -190,22 +190,22 @@
 #define ACL_ERROR_PROFILING_FAILURE 500005 /* failure in that module */
 
 /* @errors runtime, internal: read the runtime's log from its first ERROR line on; look at the device with npu-smi info */
-#define ACL_ERROR_RT_INTERNAL_ERROR 507000 /* the runtime's internal error | see the message; an event without a record gives it too */
+#define ACL_ERROR_RT_INTERNAL_ERROR 507000 /* the runtime's internal error | if the cause is not clear, read the runtime's log from its first ERROR line on */
 #define ACL_ERROR_RT_TS_ERROR 507001 /* the device's task scheduler failed */
 #define ACL_ERROR_RT_STREAM_TASK_FULL 507002 /* the queue of the stream is full | wait for the stream, or submit less at once */
 #define ACL_ERROR_RT_STREAM_TASK_EMPTY 507003 /* the queue of the stream is empty */
 #define ACL_ERROR_RT_STREAM_NOT_COMPLETE 507004 /* the stream has work that is not done | synchronize it first */
-#define ACL_ERROR_RT_END_OF_SEQUENCE 507005 /* the AI CPU signalled the end of its sequence | expected after the last item of the data */
+#define ACL_ERROR_RT_END_OF_SEQUENCE 507005 /* the AI CPU signalled the end of its sequence | no action is needed: it marks the last item of the data */
 #define ACL_ERROR_RT_EVENT_NOT_COMPLETE 507006 /* the event is not complete | synchronize it first */
 #define ACL_ERROR_RT_CONTEXT_RELEASE_ERROR 507007 /* the device or context is already released | pair every aclrtResetDevice with one aclrtSetDevice */
 #define ACL_ERROR_RT_SOC_VERSION 507008 /* the chip is not the one that the software is for | install the toolkit and the driver for this product */
-#define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT 507009 /* this task cannot be in such a stream or model | see the message */
+#define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT 507009 /* this task cannot be in such a stream or model | submit it to an ordinary stream */
 #define ACL_ERROR_RT_LOST_HEARTBEAT 507010 /* the device is lost: its task scheduler does not answer | reset the device with force, or end the process and look at it with npu-smi info */
-#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | see the message; end its streams and its building first */
+#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | end its streams and its building first */
 #define ACL_ERROR_RT_REPORT_TIMEOUT 507012 /* no callback arrived within the timeout | launch a callback, or wait longer */
 #define ACL_ERROR_RT_SYS_DMA 507013 /* a copy by the device failed: an address that it was given is wrong, or its hardware is | check addresses and sizes of the task */
 #define ACL_ERROR_RT_AICORE_TIMEOUT 507014 /* a kernel on the AI Core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
-#define ACL_ERROR_RT_AICORE_EXCEPTION 507015 /* a kernel on the AI Core failed | check the addresses and sizes of its arguments; see the exception callback's information */
+#define ACL_ERROR_RT_AICORE_EXCEPTION 507015 /* a kernel on the AI Core failed | check the addresses and sizes of its arguments */
 #define ACL_ERROR_RT_AICORE_TRAP_EXCEPTION 507016 /* a kernel on the AI Core was trapped | check the addresses and sizes of its arguments */
 #define ACL_ERROR_RT_AICPU_TIMEOUT 507017 /* a kernel on the AI CPU did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
 #define ACL_ERROR_RT_AICPU_EXCEPTION 507018 /* a kernel on the AI CPU failed | check its arguments */
@@ -225,7 +225,7 @@
 #define ACL_ERROR_RT_PROGRAM_USE_OUT 507032 /* too many programs are loaded | unload those that are no longer needed */
 #define ACL_ERROR_RT_DEV_SETUP_ERROR 507033 /* the device is not set up, or cannot be opened | call aclrtSetDevice first; if that fails, npu-smi info shows whether the device is healthy, and which processes use it and its memory */
 #define ACL_ERROR_RT_VECTOR_CORE_TIMEOUT 507034 /* a kernel on the vector core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
-#define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035 /* a kernel on the vector core failed | check the addresses and sizes of its arguments; see the exception callback's information */
+#define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035 /* a kernel on the vector core failed | check the addresses and sizes of its arguments */
 #define ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION 507036 /* a kernel on the vector core was trapped | check the addresses and sizes of its arguments */
 #define ACL_ERROR_RT_CDQ_BATCH_ABNORMAL 507037 /* cdq batch */
 #define ACL_ERROR_RT_DIE_MODE_CHANGE_ERROR 507038 /* die mode */
@@ -248,15 +248,15 @@
 #define ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR 507055 /* the memory of another device is suspected to be broken */
 #define ACL_ERROR_RT_LINK_ERROR 507056 /* the link between devices is down */
 #define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR 507057 /* the memory of another server is suspected to be broken */
-#define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899 /* the driver failed, or refused the state | see the message and the driver's log */
+#define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899 /* the driver failed, or refused the state | read the driver's log; look at the device with npu-smi info */
 #define ACL_ERROR_RT_AICPU_INTERNAL_ERROR 507900 /* AI CPU */
 #define ACL_ERROR_RT_SOCKET_CLOSE 507901 /* host-device channel closed */
 #define ACL_ERROR_RT_AICPU_INFO_LOAD_RSP_ERR 507902 /* AI CPU */
 #define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903 /* the capture became invalid by a call that it does not allow | end it, and capture again without that call */
 #define ACL_ERROR_RT_COMM_OP_RETRY_FAIL 507904 /* collective retry failed */
 #define ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT 507905 /* the process could not be locked in time | let its calls return first */
-#define ACL_ERROR_SNAPSHOT_LOCK_FAILED 507906 /* the process could not be locked | see the message for the state it is in */
-#define ACL_ERROR_SNAPSHOT_UNLOCK_FAILED 507907 /* the process could not be unlocked | see the message for the state it is in */
+#define ACL_ERROR_SNAPSHOT_LOCK_FAILED 507906 /* the process could not be locked | check the order of lock, backup, restore and unlock */
+#define ACL_ERROR_SNAPSHOT_UNLOCK_FAILED 507907 /* the process could not be unlocked | check the order of lock, backup, restore and unlock */
 #define ACL_ERROR_SNAPSHOT_BACKUP_FAILED 507908 /* the process could not be backed up | lock it first */
 #define ACL_ERROR_SNAPSHOT_RESTORE_FAILED 507909 /* the process could not be restored | lock it and back it up first */
 #define ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED 507910 /* part of the host memory is registered already | register each range once; aclrtHostUnregister comes first */

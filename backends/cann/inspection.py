@@ -86,9 +86,12 @@ def look(path: str) -> str | None:
         if stat.S_ISDIR(mode):
             return "a directory: name the library in it"
         if not stat.S_ISREG(mode):
-            return "no regular file"
+            return "not a regular file"
         with open(path, "rb") as file:
             header = file.read(20)
+    except FileNotFoundError:
+        missing = [str(parent) for parent in Path(path).parents if not parent.exists()]
+        return f"no such directory: {missing[-1]}" if missing else "no such file"
     except OSError as error:
         return (error.strerror or str(error)).lower()
     return _look_at_elf(header) if sys.platform == "linux" else None
@@ -164,5 +167,5 @@ def _seconds() -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e6:
-        raise ValueError(f"ASCEND_RT_PROBE_SECONDS={text}: the time limit is a number of seconds above 0")
+        raise ValueError(f"ASCEND_RT_PROBE_SECONDS={text} is not a number of seconds greater than 0")
     return seconds

@@ -24,6 +24,8 @@ _KNOWN = "a known directory"
 _LINKS = ("latest", "cann", "ascend-toolkit/latest", "nnrt/latest")
 _PARENTS_OF_VERSIONS = (".", "ascend-toolkit", "nnrt")
 
+_MACHINES = ("aarch64", "x86_64")  # for which there are toolkits
+
 _VERSION = re.compile(r"(?:cann-)?(\d+(?:\.\w+)+(?:-\w+(?:\.\w+)*)?)")
 
 
@@ -54,16 +56,22 @@ def candidates() -> Iterator[Candidate | Gap]:
         return
     for variable in _HOME_VARIABLES:
         if home := os.environ.get(variable):
-            yield from list(_below(home, variable)) or [Candidate((os.path.join(home, "lib64", NAMES[0]),), variable)]
+            usual = Candidate((os.path.join(home, "lib64", NAMES[0]),), variable)
+            yield from list(_below(home, variable)) or [_of_other_machine(home, variable) or usual]
         else:
             yield Gap(variable, "the environment", "not set")
     for root in map(os.path.expanduser, _ROOTS):
         found = list(_below(root, _KNOWN))
         yield from found
         if not found:
-            why = f"no {' or '.join(NAMES)} below it" if os.path.lexists(root) else "no such directory"
-            yield Gap(root, _KNOWN, why)
+            yield _gap(root)
     yield Candidate(NAMES, "the dynamic loader")
+
+
+def _gap(root: str) -> Gap:
+    if other := _of_other_machine(root, _KNOWN):
+        return Gap(other.paths[0], _KNOWN, f"for another machine type (this is {platform.machine()})")
+    return Gap(root, _KNOWN, f"no {' or '.join(NAMES)} below it" if os.path.lexists(root) else "no such directory")
 
 
 def with_sibling(path: str) -> tuple[str, ...]:
@@ -79,12 +87,17 @@ def version_in(name: str) -> str | None:
     return match[1] if match else None
 
 
-def _below(home: str, source: str) -> Iterator[Candidate]:
+def _of_other_machine(home: str, source: str) -> Candidate | None:
+    others = (machine for machine in _MACHINES if machine != platform.machine())
+    return next((found for machine in others for found in _below(home, source, machine)), None)
+
+
+def _below(home: str, source: str, machine: str | None = None) -> Iterator[Candidate]:
     seen: set[str] = set()  # "latest" is a link to one of the versions
     for toolkit in (home, *(os.path.join(home, link) for link in _LINKS), *_versions(home)):
         for directory in (
             os.path.join(toolkit, "lib64"),
-            os.path.join(toolkit, f"{platform.machine()}-linux", "lib64"),
+            os.path.join(toolkit, f"{machine or platform.machine()}-linux", "lib64"),
         ):
             # A link that leads nowhere is there, and is reported.
             paths = tuple(filter(os.path.lexists, (os.path.join(directory, name) for name in NAMES)))

@@ -161,7 +161,7 @@ def _run(plan: session.Plan, report: Report) -> bool:
 def _devices(asked: tuple[int, ...] | None, about: dict[str, Any], environment: Mapping[str, str]) -> tuple[int, ...]:
     count = about["devices"]
     if not count:
-        raise ValueError(f"the library sees no device; it says: {session.refusal(environment) or 'nothing'}")
+        raise ValueError(f"the library finds no device; it reports: {session.refusal(environment) or 'nothing'}")
     if asked is None and about["backend"] == "sim":
         return tuple(range(min(2, count)))
     if asked is None:

@@ -223,7 +223,7 @@ def read(path: str | Path) -> dict[str, Any]:
         raise ValueError(f"{path} has format {content['ascend_rt_report']}, and this version reads format {_FORMAT}")
     wrong = [name for name, shape in _SHAPE.items() if not _fits(content.get(name), shape)]
     if wrong:
-        raise ValueError(f"{path} is not as 'ascend-rt verify' writes it: see {', '.join(wrong)}")
+        raise ValueError(f"{path} differs from what 'ascend-rt verify' writes, in {', '.join(wrong)}")
     return content
 
 

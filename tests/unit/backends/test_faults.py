@@ -421,7 +421,7 @@ except ValueError as error:
         "100000 107001 100000",
         "107001 100000 0",
         "107000 107001 100000",
-        "there is no resource 'air'; it is one of streams, events, notifies, memory",
+        "the resource 'air' is not one of streams, events, notifies, memory",
     ]
 
 

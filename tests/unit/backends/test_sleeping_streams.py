@@ -80,4 +80,4 @@ try:
 except ValueError as error:
     print(error)
 """
-    assert lines(run, code) == ["True", "0 107017", "a number of cycles cannot be negative: -1"]
+    assert lines(run, code) == ["True", "0 107017", "the number of cycles must be 0 or more, got -1"]

@@ -142,6 +142,20 @@ def test_bad_files(tmp_path: Path, run_demo: RunDemo) -> None:
         assert "Traceback" not in ended.stderr
 
 
+def test_a_trace_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nodir: no such directory$"):
+        demo.run(None, trace=str(tmp_path / "nodir" / "trace.json"))
+
+
+@pytest.mark.parametrize(("backend", "cause"), [("sim", "share the memory bandwidth of this host"), ("cann", "a link")])
+def test_no_overlap_is_explained_before_its_figure(backend: str, cause: str) -> None:
+    first, second, *_ = demo._overlap(0.87, backend)
+    assert first.startswith("overlap   none: ")
+    assert cause in first
+    assert "0.87" in second
+    assert demo._overlap(1.5, backend) == ["overlap   1.50 times as fast as one step after the other"]
+
+
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Root may read anything, so the answer of the system is what is replaced.
     file = tmp_path / "secret"
@@ -156,8 +170,12 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     [
         (("--backend", "gpu"), {}, "--backend expects one of auto, cann, sim, got 'gpu'"),
         (("--chunk-mib", "0"), {}, "--chunk-mib expects an integer from 1 to 1024, got '0'"),
-        ((), {"ASCEND_RT_BACKEND": "gpu"}, "unknown backend 'gpu'; it is one of auto, cann, sim"),
-        ((), {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": "/nowhere/libascendcl.so"}, "no such file"),
+        ((), {"ASCEND_RT_BACKEND": "gpu"}, "ASCEND_RT_BACKEND=gpu is not one of auto, cann, sim"),
+        (
+            (),
+            {"ASCEND_RT_BACKEND": "cann", "ASCEND_RT_LIBRARY": "/nowhere/libascendcl.so"},
+            "no such directory: /nowhere",
+        ),
         ((), {"ASCEND_RT_SIM_PRODUCT": "A100"}, "ASCEND_RT_SIM_PRODUCT=A100 is not one of 910B"),
         ((), {"ASCEND_RT_SIM_DEVICES": "many"}, "ASCEND_RT_SIM_DEVICES=many is not a whole number"),
     ],

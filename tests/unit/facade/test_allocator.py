@@ -263,9 +263,13 @@ def fails(nbytes: int) -> Any:
 WRONG = {
     "an exception": (fails, LookupError, "no 4096 bytes"),
     "an exit": (lambda nbytes: exec("raise SystemExit(3)"), SystemExit, "3"),
-    "nothing": (lambda nbytes: None, TypeError, "allocate returned None, which is no Buffer"),
-    "an address": (lambda nbytes: 0x1000, TypeError, "which is no Buffer"),
-    "too small a buffer": (lambda nbytes: Buffer(nbytes - 1), ValueError, "4095 bytes>, but 4096 are needed"),
+    "nothing": (lambda nbytes: None, TypeError, "allocate must return a Buffer, but returned None"),
+    "an address": (lambda nbytes: 0x1000, TypeError, "must return a Buffer, but returned 4096"),
+    "too small a buffer": (
+        lambda nbytes: Buffer(nbytes - 1),
+        ValueError,
+        "4095 bytes>, which is smaller than 4096 bytes",
+    ),
 }
 
 

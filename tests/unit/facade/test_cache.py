@@ -81,7 +81,7 @@ def test_closed_objects(buffer: Buffer, stream: Stream) -> None:
 
 @pytest.mark.parametrize("count", [0, 7, 100])
 def test_a_barrier_is_for_one_to_six(count: int, stream: Stream) -> None:
-    with pytest.raises(ValueError, match=f"for 1 to 6 operations, not {count}"):
+    with pytest.raises(ValueError, match=f"takes 1 to 6 operations, got {count}"):
         cmo_barrier(range(count), stream)
 
 

@@ -116,6 +116,35 @@ def test_an_exception_is_reported_and_the_stream_goes_on(stream: Stream, monkeyp
     assert traceback.extract_tb(unraisable[0].exc_traceback)[-1].name == "fail"
 
 
+def test_the_report_names_the_function_and_its_stream(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    stream.launch_host_func(fail)
+    stream.synchronize()
+    first, second, third, *_, last = capsys.readouterr().err.splitlines()
+    assert first == f"Exception in host function {fail.__qualname__.rpartition('.')[2]} of stream {stream.id}:"
+    assert second == "Traceback (most recent call last):"
+    assert third.startswith(f'  File "{__file__}"')
+    assert last == "KeyError: 'lost'"
+
+
+def test_a_hook_that_fails_is_reported_with_what_it_was_given(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(unraisable: object) -> None:
+        raise OSError("hook")
+
+    monkeypatch.setattr(sys, "unraisablehook", broken)
+    stream.launch_host_func(lambda: 1 / 0)
+    stream.synchronize()
+    heads = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Exception in")]
+    assert heads == ["Exception in sys.unraisablehook:", f"Exception in host function <lambda> of stream {stream.id}:"]
+
+
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
 def test_not_even_an_exit_escapes(error: type[BaseException], stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     unraisable: list[Any] = []

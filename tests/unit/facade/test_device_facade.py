@@ -78,7 +78,7 @@ def test_a_device_is_no_peer_of_itself(device: Device) -> None:
 
 def test_a_peer_is_a_device(device: Device) -> None:
     for function in (device.can_access, device.has_access, device.enable_access, device.disable_access):
-        with pytest.raises(TypeError, match="a Device is wanted"):
+        with pytest.raises(TypeError, match="expected a Device"):
             function(1)  # type: ignore[arg-type]
 
 

@@ -209,7 +209,7 @@ def test_closing_the_buffer_takes_the_memory_away(device: Device) -> None:
 )
 def test_options(options: dict[str, Any], is_refused: bool, memory: Buffer) -> None:
     if is_refused:
-        with pytest.raises(BufferError, match=r"never as a copy|stays there"):
+        with pytest.raises(BufferError, match=r"exported in place|stays on"):
             memory.__dlpack__(**options)
     else:
         assert capsule_name(memory.__dlpack__(**options)) == b"dltensor"
@@ -287,19 +287,19 @@ REFUSED: dict[str, tuple[Callable[[Buffer], Producer], str]] = {
         lambda memory: Producer(memory, (3, 5), (20, 4), dtype=(FLOAT, 32, 4)),
         "not C-contiguous",
     ),
-    "half a byte": (lambda memory: Producer(memory, (3,), dtype=(INT, 4, 1)), "no whole bytes"),
+    "half a byte": (lambda memory: Producer(memory, (3,), dtype=(INT, 4, 1)), "not a multiple of 8 bits"),
     "empty": (lambda memory: Producer(memory, (3, 0)), "empty"),
     "empty without memory": (lambda memory: Producer(memory, (0,), data=None), "empty"),
     "on the host": (lambda memory: Producer(memory, (5,), device=(CPU, 0)), "DLPack type 1, not on an NPU"),
     "on another kind of device": (lambda memory: Producer(memory, (5,), device=(2, 0)), "DLPack type 2"),
-    "taken": (lambda memory: Producer(memory, (5,), name=b"used_dltensor"), "taken already"),
+    "taken": (lambda memory: Producer(memory, (5,), name=b"used_dltensor"), "consumed already"),
     "with a version": (lambda memory: Producer(memory, (5,), name=b"dltensor_versioned"), "'dltensor'"),
 }
 
 
 @pytest.mark.parametrize("other", [5, None, b"bytes"])
 def test_what_has_no_capsule_is_no_tensor(other: Any) -> None:
-    with pytest.raises(TypeError, match=rf"__dlpack__\(\) is wanted, not {type(other).__name__}"):
+    with pytest.raises(TypeError, match=rf"__dlpack__\(\), got {type(other).__name__}"):
         Buffer.from_dlpack(other)
 
 
@@ -315,7 +315,7 @@ def test_a_refused_tensor_stays_the_producers(make: Callable[[Buffer], Producer]
 
 def test_an_address_of_no_device_is_given_back(memory: Buffer) -> None:
     producer = Producer(memory, (5,), data=0x1234)
-    with pytest.raises(ValueError, match="no address of a device's memory"):
+    with pytest.raises(ValueError, match="not in a device's memory"):
         Buffer.from_dlpack(producer)
     gc.collect()
     assert producer.given_back == 1
@@ -324,7 +324,7 @@ def test_an_address_of_no_device_is_given_back(memory: Buffer) -> None:
 def test_a_capsule_is_taken_once(memory: Buffer) -> None:
     producer = Producer(memory, (5,))
     taken = Buffer.from_dlpack(producer)
-    with pytest.raises(BufferError, match="taken already"):
+    with pytest.raises(BufferError, match="consumed already"):
         Buffer.from_dlpack(producer)
     taken.close()
     del taken
@@ -343,7 +343,7 @@ def test_a_producer_that_gives_no_capsule(given: object, memory: Buffer) -> None
         def __dlpack__(self) -> object:
             return given
 
-    with pytest.raises(BufferError, match="gave no capsule"):
+    with pytest.raises(BufferError, match="returned no capsule"):
         Buffer.from_dlpack(Strange())
 
 

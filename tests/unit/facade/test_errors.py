@@ -49,8 +49,7 @@ def test_every_code_has_a_readable_error(code: int) -> None:
     name, group, meaning, hint = ERRORS[code]
     assert (error.code, error.function) == (code, "aclrtX")
     assert (error.name, error.group, error.message, error.hint) == (name, group, meaning, hint)
-    assert str(error).startswith(f"aclrtX: [{code} {name}] {meaning}")
-    assert hint in str(error)
+    assert errors.in_full(error).splitlines() == [f"aclrtX: [{code} {name}] {meaning}", f"hint: {hint}"]
 
 
 def test_the_advice_to_free_is_for_what_is_exhausted() -> None:

@@ -238,7 +238,7 @@ def test_a_burst_as_long_as_the_list_is_told(burst: Any) -> None:
 
 
 def test_a_longer_burst_says_how_many_were_not_told(burst: Any) -> None:
-    with pytest.warns(AclWarning, match=r"^7 more tasks have failed"):
+    with pytest.warns(AclWarning, match=r"^7 failed tasks were not reported"):
         assert burst(KEPT + 7) == [507014, *[507015] * (KEPT - 1), 507016]
 
 

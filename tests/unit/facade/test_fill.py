@@ -65,18 +65,23 @@ def test_a_fill_waits_for_its_turn_and_keeps_the_buffer(stream: Stream) -> None:
 
 
 REFUSED_FILLS: dict[str, tuple[Callable[[Buffer], Any], dict[str, Any], type[Exception], str]] = {
-    "negative": (lambda it: it, {"value": -1}, ValueError, "0 to 255, not -1"),
-    "more than a byte": (lambda it: it, {"value": 256}, ValueError, "0 to 255, not 256"),
-    "negative word": (lambda it: it, {"value": -1, "itemsize": 4}, ValueError, "0 to 4294967295, not -1"),
-    "more than a word": (lambda it: it, {"value": 2**32, "itemsize": 4}, ValueError, "not 4294967296"),
+    "negative": (lambda it: it, {"value": -1}, ValueError, "0 to 255, got -1"),
+    "more than a byte": (lambda it: it, {"value": 256}, ValueError, "0 to 255, got 256"),
+    "negative word": (lambda it: it, {"value": -1, "itemsize": 4}, ValueError, "0 to 4294967295, got -1"),
+    "more than a word": (lambda it: it, {"value": 2**32, "itemsize": 4}, ValueError, "got 4294967296"),
     "fraction": (lambda it: it, {"value": 1.5}, TypeError, "integer"),
     "text": (lambda it: it, {"value": "a"}, TypeError, "'str'"),
-    "two bytes": (lambda it: it, {"value": 1, "itemsize": 2}, ValueError, "1 or 4 bytes, not 2"),
-    "no bytes": (lambda it: it, {"value": 1, "itemsize": 0}, ValueError, "1 or 4 bytes, not 0"),
-    "a rest": (lambda it: it[:7], {"value": 1, "itemsize": 4}, ValueError, "7 bytes are no whole number of items"),
+    "two bytes": (lambda it: it, {"value": 1, "itemsize": 2}, ValueError, "must be 1 or 4, got 2"),
+    "no bytes": (lambda it: it, {"value": 1, "itemsize": 0}, ValueError, "must be 1 or 4, got 0"),
+    "a rest": (
+        lambda it: it[:7],
+        {"value": 1, "itemsize": 4},
+        ValueError,
+        "not a multiple of the item size 4",
+    ),
     "not aligned": (lambda it: it[2:6], {"value": 1, "itemsize": 4}, InvalidArgument, "not aligned to 4 bytes"),
-    "array": (lambda it: np.zeros(8), {"value": 1}, TypeError, "a Buffer is wanted.*not ndarray"),
-    "pinned": (lambda it: PinnedBuffer(8), {"value": 1}, TypeError, "a Buffer is wanted.*not PinnedBuffer"),
+    "array": (lambda it: np.zeros(8), {"value": 1}, TypeError, "expected a Buffer.*got ndarray"),
+    "pinned": (lambda it: PinnedBuffer(8), {"value": 1}, TypeError, "expected a Buffer.*got PinnedBuffer"),
 }
 
 

@@ -79,7 +79,7 @@ def test_a_stream_waits_for_an_event(stream: Stream, other: Stream) -> None:
 def test_what_is_no_stream(wrong: object, stream: Stream) -> None:
     with pytest.raises(TypeError, match=f"{type(wrong).__name__} has neither"):
         Stream.from_foreign(wrong)
-    with pytest.raises(TypeError, match=f"not for {type(wrong).__name__}"):
+    with pytest.raises(TypeError, match=f"to wait for, got {type(wrong).__name__}"):
         stream.wait(wrong)
 
 

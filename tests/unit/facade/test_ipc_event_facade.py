@@ -134,7 +134,7 @@ def test_other_events_have_no_key(device: Device) -> None:
 
 @pytest.mark.parametrize("option", ["timing", "manual_reset"])
 def test_ipc_goes_with_nothing_else(option: str, device: Device) -> None:
-    with pytest.raises(ValueError, match="an event with ipc=True has neither timing nor manual_reset"):
+    with pytest.raises(ValueError, match="ipc=True cannot be combined with timing=True or manual_reset=True"):
         Event(ipc=True, **{option: True})
 
 
@@ -151,7 +151,7 @@ def test_what_it_cannot_do(event: Event, stream: Stream) -> None:
 
 @pytest.mark.parametrize("key", [b"", b"short", b"x" * (KEY_SIZE - 1), b"x" * (KEY_SIZE + 1)])
 def test_a_key_has_its_length(key: bytes, device: Device) -> None:
-    with pytest.raises(ValueError, match=f"the key of an event has {KEY_SIZE} bytes, not {len(key)}") as caught:
+    with pytest.raises(ValueError, match=f"the key of an event has {KEY_SIZE} bytes, got {len(key)}") as caught:
         Event.open(key)
     assert not isinstance(caught.value, AclError)  # the runtime was not asked
 
@@ -164,7 +164,7 @@ def test_what_is_no_key(key: bytes, device: Device) -> None:
 
 @pytest.mark.parametrize("key", [None, "x" * KEY_SIZE, bytearray(KEY_SIZE), 5])
 def test_a_key_is_bytes(key: Any, device: Device) -> None:
-    with pytest.raises(TypeError, match="a key is bytes, not"):
+    with pytest.raises(TypeError, match="expected a key of type bytes, got"):
         Event.open(key)
 
 

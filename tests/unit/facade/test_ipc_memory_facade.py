@@ -221,7 +221,7 @@ def test_every_export_has_a_key(device: Device) -> None:
 
 def test_what_is_exported_is_a_whole_allocation(buffer: Buffer, device: Device) -> None:
     for view in (buffer[4096:], buffer[:4096], buffer[:]):
-        with pytest.raises(ValueError, match="a view cannot be exported, only the whole allocation"):
+        with pytest.raises(ValueError, match="a view cannot be exported; export the whole allocation"):
             IpcMemory(view)
     with VirtualMemory(SIZE) as virtual, virtual.map(PhysicalMemory(SIZE, device)) as mapped:
         assert isinstance(mapped, MappedBuffer)
@@ -236,7 +236,7 @@ def test_what_is_exported_is_a_whole_allocation(buffer: Buffer, device: Device) 
 
 
 def test_bad_processes(buffer: Buffer) -> None:
-    with pytest.raises(ValueError, match="None is everybody"):
+    with pytest.raises(ValueError, match="pass None to allow every process"):
         IpcMemory(buffer, [])
     with pytest.raises(OverflowError):
         IpcMemory(buffer, [1 << 40])
@@ -251,7 +251,7 @@ def test_what_is_no_key(key: bytes, device: Device) -> None:
 
 def test_a_key_does_not_end_early(device: Device, process: Any) -> None:
     key = literal_eval(process(EXPORT))
-    with pytest.raises(ValueError, match="a key has no zero byte"):
+    with pytest.raises(ValueError, match="a key must not contain a zero byte"):
         IpcMemory.open(key + b"\0more", SIZE)
     with pytest.raises(TypeError, match="key"):
         IpcMemory.open(key.decode(), SIZE)  # type: ignore[arg-type]
@@ -259,9 +259,9 @@ def test_a_key_does_not_end_early(device: Device, process: Any) -> None:
 
 @pytest.mark.parametrize("nbytes", [0, -5])
 def test_a_size_is_positive(nbytes: int, device: Device) -> None:
-    with pytest.raises(ValueError, match=f"a size must be positive, not {nbytes}"):
+    with pytest.raises(ValueError, match=f"the size must be greater than 0, got {nbytes}"):
         IpcMemory.open(b"key", nbytes)
-    with pytest.raises(ValueError, match=f"a size must be positive, not {nbytes}"):
+    with pytest.raises(ValueError, match=f"the size must be greater than 0, got {nbytes}"):
         PhysicalMemory.from_shareable(1, nbytes, device)
 
 

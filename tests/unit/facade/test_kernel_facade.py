@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
+import re
 import struct
 import sys
 import threading
+import traceback
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +22,7 @@ from support.calls import called_in_python
 from support.kernels import VECTOR, device_object, parameters
 
 from ascend_rt import Binary, Buffer, Device, Kernel, Operand, Stream, callback, copy, fill, kernel, sim
-from ascend_rt.errors import AclError, ClosedError, InvalidArgument
+from ascend_rt.errors import AclError, ClosedError, InvalidArgument, TaskFailed
 from ascend_rt.kernel import launch_config, offsets, parameter
 
 pytestmark = pytest.mark.simulator("kernels")
@@ -130,19 +133,23 @@ def test_metadata_says_where_an_argument_is(binary: Binary, stream: Stream) -> N
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ((), TypeError, "takes 4 arguments, not 0"),
-        (("x", "x", "x", 1, 1), TypeError, "takes 4 arguments, not 5"),
+        ((), TypeError, "takes 4 arguments, got 0"),
+        (("x", "x", "x", 1, 1), TypeError, "takes 4 arguments, got 5"),
         (
             ("x", "x", 5, 1),
             TypeError,
-            "argument 2 of kernel add_custom is the address of an array",
+            r"argument 2 of kernel add_custom: expected a Buffer \(the address of an array\)",
         ),
-        (("x", "x", np.zeros(4, np.float32), 1), TypeError, "give a Buffer, not ndarray"),
-        (("x", "x", "x", "x"), TypeError, "argument 3 of kernel add_custom is uint32, not a Buffer"),
-        (("x", "x", "x", 1.0), TypeError, "is uint32, not a float"),
-        (("x", "x", "x", np.uint64(1)), TypeError, "is uint32, not uint64"),
-        (("x", "x", "x", None), TypeError, "is uint32, not NoneType"),
-        (("x", "x", "x", -1), OverflowError, "is uint32, which -1 does not fit"),
+        (
+            ("x", "x", np.zeros(4, np.float32), 1),
+            TypeError,
+            r"expected a Buffer \(the address of an array\), got ndarray",
+        ),
+        (("x", "x", "x", "x"), TypeError, "argument 3 of kernel add_custom: expected uint32, got a Buffer"),
+        (("x", "x", "x", 1.0), TypeError, "expected uint32, got a float"),
+        (("x", "x", "x", np.uint64(1)), TypeError, "expected uint32, got uint64"),
+        (("x", "x", "x", None), TypeError, "expected uint32, got NoneType"),
+        (("x", "x", "x", -1), OverflowError, "-1 does not fit into uint32"),
         (("x", "x", "x", 2**32), OverflowError, "does not fit"),
     ],
 )
@@ -159,9 +166,9 @@ def test_wrong_arguments_are_refused_before_the_launch(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ((5,), "nothing tells how it is packed"),
-        ((1.5,), "nothing tells how it is packed"),
-        (("text",), "nothing tells how it is packed"),
+        ((5,), "has no known layout"),
+        ((1.5,), "has no known layout"),
+        (("text",), "has no known layout"),
     ],
 )
 def test_what_nothing_tells_how_to_pack_is_refused(
@@ -178,7 +185,7 @@ def test_an_argument_of_another_size_is_refused(value: Any, binary: Binary, stre
 
 
 def test_types_that_the_metadata_contradicts_are_refused(binary: Binary) -> None:
-    with pytest.raises(TypeError, match=r"have \[8, 4, 2, 1\] bytes in its binary, and the types \[8, 8\]"):
+    with pytest.raises(TypeError, match=r"of \[8, 4, 2, 1\] bytes in its binary, but the types have \[8, 8\]"):
         binary.kernel("sized", ["float32[]", "float64"])
 
 
@@ -272,6 +279,54 @@ def test_an_exception_shows_in_the_next_synchronization(
     assert [str(error) for error in reported] == ["the tile has an odd width"]
 
 
+def test_a_launch_whose_blocks_fail_is_reported_once_and_is_the_cause(
+    binary: Binary, stream: Stream, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    meeting = threading.Barrier(2)  # both blocks are under way when one fails
+
+    @sim.kernel("fails")
+    def fails(block: sim.Block, memory: Any) -> None:
+        meeting.wait()
+        raise ValueError("odd width")
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    with fails:
+        for _ in range(2):  # the second launch is another failure
+            binary["fails"].launch(stream, 2)
+            with pytest.raises(TaskFailed) as caught:
+                stream.synchronize()
+            cause = caught.value.__cause__
+            assert isinstance(cause, ValueError)
+            assert [frame.name for frame in traceback.extract_tb(cause.__traceback__)] == ["fails"]
+            shown = capsys.readouterr().err
+            assert re.match(r"Exception in kernel fails, block [01] of 2:\nTraceback", shown)
+            assert shown.count("Exception in") == 1
+            assert "ascend_rt/" not in shown.replace(str(Path(__file__).parents[3]), "")
+
+
+def test_the_cause_of_a_failure_keeps_no_variables(
+    binary: Binary, stream: Stream, reported: list[BaseException]
+) -> None:
+    class Thing:
+        pass
+
+    seen: list[weakref.ref[Thing]] = []
+
+    @sim.kernel("fails")
+    def fails(block: sim.Block, memory: Any) -> None:
+        thing = Thing()
+        seen.append(weakref.ref(thing))
+        raise ValueError
+
+    with fails:
+        binary["fails"].launch(stream, 1)
+        with pytest.raises(TaskFailed) as caught:
+            stream.synchronize()
+    assert caught.value.__cause__ is reported[0]
+    gc.collect()
+    assert seen[0]() is None
+
+
 def test_a_function_may_return_the_code_of_its_error(binary: Binary, stream: Stream) -> None:
     with sim.kernel("fails")(lambda block, memory: 507014):
         binary["fails"].launch(stream, 1)
@@ -283,9 +338,9 @@ def test_a_function_may_return_the_code_of_its_error(binary: Binary, stream: Str
 @pytest.mark.parametrize(
     ("types", "arguments", "text"),
     [
-        (["uint32[4]"], [np.uint64(0x1000)], "the 16 bytes at 0x1000 are no live memory of the runtime"),
-        ({"x": "uint8[n]", "n": "uint64"}, ["buffer", np.uint64(2**40)], "are no live memory"),
-        (["float64", "float64"], [np.float64(1)], "gives 8 bytes of arguments, and 16 are needed"),
+        (["uint32[4]"], [np.uint64(0x1000)], "the 16 bytes at 0x1000 are not live memory of the runtime"),
+        ({"x": "uint8[n]", "n": "uint64"}, ["buffer", np.uint64(2**40)], "are not live memory"),
+        (["float64", "float64"], [np.float64(1)], "passes 8 bytes of arguments, but the kernel needs 16"),
     ],
 )
 def test_wrong_addresses_and_sizes_fail_the_kernel(
@@ -412,15 +467,15 @@ def test_operands_are_arrays_in_buffers(device: Device) -> None:
     assert Operand(buffer, np.float32).shape == (1024,)
     assert Operand(buffer[96:], np.float32, (10, 25), (400, 4)).shape == (10, 25)
     assert Operand(buffer, np.float32, (0, 5000)).shape == (0, 5000)
-    with pytest.raises(ValueError, match=r"reaches 4004 bytes far, and the buffer has 4000"):
+    with pytest.raises(ValueError, match=r"ends at byte 4004, past the end of the buffer \(4000 bytes\)"):
         Operand(buffer[96:], np.float32, (10, 101), (400, 4))
-    with pytest.raises(ValueError, match="one stride of 0 or more for each dimension"):
+    with pytest.raises(ValueError, match="one stride of 0 or more per dimension"):
         Operand(buffer, np.float32, (10, 10), (4,))
-    with pytest.raises(ValueError, match="one stride of 0 or more for each dimension"):
+    with pytest.raises(ValueError, match="one stride of 0 or more per dimension"):
         Operand(buffer, np.float32, 10, (-4,))
-    with pytest.raises(ValueError, match="at most 16 dimensions, not 17"):
+    with pytest.raises(ValueError, match="at most 16 dimensions, got 17"):
         Operand(buffer, np.uint8, (1,) * 17)
-    with pytest.raises(TypeError, match="an operand is a Buffer or an Operand of one, not ndarray"):
+    with pytest.raises(TypeError, match="expected a Buffer or an Operand of one, got ndarray"):
         Operand(np.zeros(4))  # type: ignore[arg-type]
 
 
@@ -428,7 +483,7 @@ def test_operands_are_arrays_in_buffers(device: Device) -> None:
 def test_an_operand_that_is_none_is_refused_before_the_launch(
     binary: Binary, stream: Stream, packed: list[bytes], words: str
 ) -> None:
-    with pytest.raises(TypeError, match="an operand is a Buffer or an Operand of one, not int"):
+    with pytest.raises(TypeError, match="expected a Buffer or an Operand of one, got int"):
         binary["raw"].launch(stream, 1, np.uint64(5), **{words: [5]})  # type: ignore[arg-type]
     stream.synchronize()
     assert packed == []

@@ -84,13 +84,13 @@ def test_a_whole_buffer_is_not_a_view(filled: tuple[Buffer, np.ndarray]) -> None
 
 @pytest.mark.parametrize("part", [slice(0, 0), slice(5, 5), slice(5, 4), slice(4096, None), slice(None, None, -1)])
 def test_an_empty_or_stepping_view_is_refused(part: slice, filled: tuple[Buffer, np.ndarray]) -> None:
-    with pytest.raises(ValueError, match="a view is a non-empty range of bytes"):
+    with pytest.raises(ValueError, match="expected a non-empty range of bytes"):
         filled[0][part]
 
 
 @pytest.mark.parametrize("index", [0, -1, None, (1, 2), "a", 1.5, np.arange(3)], ids=repr)
 def test_device_memory_is_not_read_by_indexing(index: Any, filled: tuple[Buffer, np.ndarray]) -> None:
-    with pytest.raises(TypeError, match="take a slice and copy it"):
+    with pytest.raises(TypeError, match="copy a slice of it"):
         filled[0][index]
 
 
@@ -364,13 +364,13 @@ def test_any_object_may_be_the_owner(filled: tuple[Buffer, np.ndarray]) -> None:
 
 
 def test_only_device_memory_is_borrowed(device: Device) -> None:
-    with pytest.raises(ValueError, match=r"0x1234 is no address of a device's memory.*UNREGISTERED"):
+    with pytest.raises(ValueError, match=r"0x1234 is not in a device's memory.*UNREGISTERED"):
         Buffer.from_handle(GARBAGE, 8)
-    with PinnedBuffer(64) as pinned, pytest.raises(ValueError, match="runtime calls it HOST"):
+    with PinnedBuffer(64) as pinned, pytest.raises(ValueError, match="runtime reports HOST"):
         Buffer.from_handle(pinned.handle, 64)
     with pytest.raises(InvalidArgument, match="NULL"):
         Buffer.from_handle(0, 8)
-    with Buffer(8) as memory, pytest.raises(ValueError, match="cannot be negative: -8"):
+    with Buffer(8) as memory, pytest.raises(ValueError, match="must be 0 or more bytes, got -8"):
         Buffer.from_handle(memory.handle, -8)
 
 

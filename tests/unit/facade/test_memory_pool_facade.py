@@ -87,7 +87,7 @@ def test_memory_is_used_again_without_reserving_more(pool: MemoryPool, stream: S
 
 @pytest.mark.parametrize("nbytes", [0, -1])
 def test_a_size_is_positive(nbytes: int, pool: MemoryPool, stream: Stream) -> None:
-    with pytest.raises(ValueError, match=f"must be positive, not {nbytes}"):
+    with pytest.raises(ValueError, match=f"must be greater than 0, got {nbytes}"):
         pool.allocate(nbytes, stream)
 
 
@@ -116,7 +116,7 @@ def test_other_objects_and_closed_ones(pool: MemoryPool, device: Device, stream:
             use()
     with pytest.raises(InvalidArgument, match="99"):
         MemoryPool(Device(99))
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="0 or more bytes"):
         MemoryPool(device, max_nbytes=-1)
     with pytest.raises(InvalidArgument, match="larger than the device"):
         MemoryPool(device, max_nbytes=1 << 60)

@@ -141,5 +141,5 @@ def test_options(device: Device) -> None:
     ids=str,
 )
 def test_wrong_options(kind: Any, options: Any, keywords: dict[str, Any], device: Device) -> None:
-    with pytest.raises(TypeError, match=f"{kind.__name__}Options or with keywords"):
+    with pytest.raises(TypeError, match=f"{kind.__name__}Options, or keywords"):
         kind(options, **keywords)

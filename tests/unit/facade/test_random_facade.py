@@ -81,12 +81,12 @@ def test_memory_is_kept_until_the_numbers_are_there(stream: Stream, device: Any)
 
 @pytest.mark.parametrize("dtype", ["float64", "int8", bool, "complex64"])
 def test_types_without_numbers(dtype: Any, stream: Stream) -> None:
-    with pytest.raises(ValueError, match="there are no random numbers of type"):
+    with pytest.raises(ValueError, match="is not one of float32"):
         Generator(1, stream).uniform(Buffer(64), 0, 1, dtype)
 
 
 def test_other_refusals(stream: Stream) -> None:
-    with pytest.raises(ValueError, match="no whole number of float32"):
+    with pytest.raises(ValueError, match="size 6 is not a multiple of the item size 4 of float32"):
         Generator(1, stream).uniform(Buffer(6), 0, 1)
     for seed in (-1, 2**64):
         with pytest.raises(ValueError, match="the seed must be"):

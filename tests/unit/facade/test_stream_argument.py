@@ -109,7 +109,8 @@ class TensorStream:
 @pytest.mark.parametrize("call", (ENQUEUE | BARRIER | FREE).values(), ids=(ENQUEUE | BARRIER | FREE).keys())
 @pytest.mark.parametrize("wrong", [TensorStream(), 0, 5, "stream", Device(0)], ids=lambda it: type(it).__name__)
 def test_what_is_no_stream_is_refused(call: Callable[..., object], wrong: Any, things: Things) -> None:
-    with pytest.raises(TypeError, match=rf"a Stream is wanted, not {type(wrong).__name__}; Stream\.from_foreign"):
+    text = rf"expected a Stream, got {type(wrong).__name__}; for a stream of another library use Stream\.from_foreign"
+    with pytest.raises(TypeError, match=text):
         call(things, wrong)
 
 

@@ -84,9 +84,9 @@ def test_a_generator_yields_once_and_is_entered_once() -> None:
     used = steps([])
     with used:
         pass
-    with pytest.raises(RuntimeError, match="entered before"), used:
+    with pytest.raises(RuntimeError, match="entered already"), used:
         pass
-    with pytest.raises(TypeError, match="a block is of a generator, not of"):
+    with pytest.raises(TypeError, match="expected a generator, got"):
         block(lambda: 7)()  # type: ignore[arg-type,return-value]
 
 

@@ -381,7 +381,7 @@ def test_a_text_is_no_number(kind: Callable[..., object], keywords: str, device:
 
 
 def test_the_time_to_what_is_no_event_is_a_type_error(event: Event) -> None:
-    with pytest.raises(TypeError, match="not to int"):
+    with pytest.raises(TypeError, match="expected an Event, got int"):
         event.elapsed_time(3)  # type: ignore[arg-type]
 
 

@@ -28,7 +28,7 @@ from ascend_rt import (
     fill_async,
     sim,
 )
-from ascend_rt.errors import AclError, AclWarning, ClosedError
+from ascend_rt.errors import AclError, AclWarning, ClosedError, in_full
 
 
 class Things:
@@ -270,7 +270,7 @@ def outcome(use: Use, it: Things) -> tuple[str, str]:
     try:
         kind, text = "result", repr(use(it))
     except Exception as error:
-        kind, text = type(error).__name__, str(error)
+        kind, text = type(error).__name__, in_full(error)
     kind = "ValueError" if kind == "BufferError" else kind  # numpy's, by its version
     text = re.sub(r"\. Did you mean .*", "", text)  # by the version of Python
     text = re.sub(r".* is read-only|.* is not writable", "…", text)
@@ -385,8 +385,8 @@ def test_memory_of_a_pool_that_a_thread_without_a_context_discards_is_freed(it: 
 
 
 def test_a_stream_is_not_created_again(it: Things) -> None:
-    with pytest.raises(RuntimeError, match="create another object"):
+    with pytest.raises(RuntimeError, match="create a new object"):
         it.stream.__init__()  # type: ignore[misc]
     closed(it.other)
-    with pytest.raises(RuntimeError, match="create another object"):
+    with pytest.raises(RuntimeError, match="create a new object"):
         it.other.__init__()  # type: ignore[misc]

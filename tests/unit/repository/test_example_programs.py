@@ -19,7 +19,7 @@ PROGRAMS = {
         "Statistics(cut=2, reused=2, in_use=0, in_use_peak=131072)\n",
         "exhausted: MemoryError: 1048576 bytes do not fit behind the 135168 of 1048576 that are cut; "
         "the operator failed with 207001\n",
-        f"wrong: TypeError: Wrong.allocate returned {bytearray(16)!r}, which is no Buffer; "
+        f"wrong: TypeError: Wrong.allocate must return a Buffer, but returned {bytearray(16)!r}; "
         "the operator failed with 207001\n",
     ],
     "faults_and_recovery.py --bytes 4096 --failures 3": [

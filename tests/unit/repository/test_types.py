@@ -57,7 +57,37 @@ def _readme() -> str:
     return found[1]
 
 
-@pytest.fixture(params=[_readme, lambda: ARRAYS], ids=["README", "arrays"])
+FOREIGN = """
+from ascend_rt import Event, Stream
+
+
+class Foreign:
+    npu_stream = 7
+
+
+class WithProtocol:
+    def __ascend_stream__(self) -> tuple[int, int]:
+        return 0, 7
+
+
+stream = Stream()
+stream.wait(Event())
+stream.wait(Stream())
+stream.wait(Foreign())
+stream.wait(WithProtocol())
+Stream.from_foreign(Foreign())
+stream.wait(7)  # type: ignore
+"""
+
+
+def _two_processes() -> str:
+    return (README.parent / "examples" / "two_processes.py").read_text(encoding="utf-8")
+
+
+PROGRAMS = {"README": _readme, "arrays": lambda: ARRAYS, "foreign": lambda: FOREIGN, "processes": _two_processes}
+
+
+@pytest.fixture(params=PROGRAMS.values(), ids=PROGRAMS)
 def example(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Return a program."""
     path = tmp_path / "example.py"

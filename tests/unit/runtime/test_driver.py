@@ -297,7 +297,7 @@ def test_a_call_at_the_interpreters_end_is_an_exception(run) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     first, second = result.stdout.splitlines()
     assert first.startswith("aclrtSynchronizeDevice: ")
-    assert "about to end" in first
+    assert "is exiting" in first
     assert first.endswith(f"/ {driver.lib.ASCEND_RT_REFUSED}")
     assert second == first
 

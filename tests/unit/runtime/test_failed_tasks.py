@@ -38,6 +38,7 @@ from ascend_rt import (
     sim,
 )
 from ascend_rt._runtime import blocking, failures
+from ascend_rt.errors import in_full
 from ascend_rt.testing import Latch
 
 pytestmark = pytest.mark.simulator("faults")
@@ -557,7 +558,9 @@ def test_the_error_has_the_task(device: Device, lib: Any, ffi: Any) -> None:
         with pytest.raises(TaskFailed) as failed:
             stream.synchronize()
         assert failed.value.task == FailedTask(task[0], stream.id, device.id, thread, CODE, "")
-        assert f"failed: task {task[0]} of stream {stream.id} on device 0, from thread {thread}" in str(failed.value)
+        assert f"failed: task {task[0]} of stream {stream.id} on device 0, from thread {thread}" in in_full(
+            failed.value
+        )
 
 
 def test_more_failures_than_are_kept(device: Device) -> None:

@@ -316,7 +316,7 @@ def test_what_could_not_be_closed_may_be_closed_again() -> None:
 @pytest.mark.parametrize("make", [lambda: Buffer(64), Stream, Event, lambda: Buffer(64)[:8], Stream.default])
 @pytest.mark.parametrize("twin", [copies.copy, copies.deepcopy, pickle.dumps])
 def test_a_handle_has_one_owner(make: Any, twin: Any, device: Device) -> None:
-    with make() as made, pytest.raises(TypeError, match="can be neither copied nor pickled"):
+    with make() as made, pytest.raises(TypeError, match="cannot be copied or pickled"):
         twin(made)
 
 
@@ -385,13 +385,13 @@ def test_without_a_free_descriptor_a_failure_is_told_and_all_is_given_back() -> 
         try:
             Device(99).set_current()
         except rt.InvalidArgument as error:
-            print(error)
+            print(rt.errors.in_full(error))
         """,
         ASCEND_RT_SIM_CARDS="separate",
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith(
-        "aclrtSetDevice: [107001 aclError 107001] device 99 does not exist; there are 8 (hint: "
+        "aclrtSetDevice: [107001 aclError 107001] device 99 does not exist; there are 8\nhint: "
     )
     assert "its meaning cannot be read: [Errno 24] Too many open files" in ended.stdout
 
@@ -438,7 +438,7 @@ def test_a_forked_child_refuses_and_destroys_nothing(device: Device) -> None:
         """
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "forked after the runtime had been used" in ended.stdout
+    assert "forked after its parent had used the runtime" in ended.stdout
     assert "spawn" in ended.stdout
 
 

@@ -243,7 +243,7 @@ def test_a_synchronization_proves_the_waits_that_nothing_has_disturbed(device: D
     complete.objects.append((before_it, count, event))  # another stream's, which was not synchronized
     newest.previous, complete.previous = oldest, newest  # in a circle, as streams that wait for each other
     for function in (release, release_synchronized):
-        with pytest.raises(TypeError, match="a Batch or None is released"):
+        with pytest.raises(TypeError, match="expected a Batch or None"):
             function([newest])
         function(None)
     release(newest)

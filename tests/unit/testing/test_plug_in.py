@@ -28,6 +28,20 @@ def test_cards_are_separate_unless_the_environment_decides(
     assert done.returncode == 0, done.stdout
 
 
+def test_tracebacks_hide_the_package_unless_they_are_to_be_full(run, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "from ascend_rt import Device\ndef test_it():\n    Device(99).set_current()\n", encoding="utf-8"
+    )
+    hidden, full = (
+        run("-m", "pytest", "-q", "-p", "no:cacheprovider", *option, ASCEND_RT_BACKEND="sim").stdout
+        for option in ([], ["--full-trace"])
+    )
+    assert "device 99 does not exist" in hidden
+    assert "test_it.py:3: InvalidArgument" in hidden
+    assert "driver.py" not in hidden
+    assert "driver.py" in full
+
+
 def test_no_hook_is_a_wrapper_of_the_kind_that_older_releases_do_not_know() -> None:
     hooks = {name: hook for name, hook in vars(plugin).items() if name.startswith("pytest_")}
     options = {name: getattr(hook, "pytest_impl", {}) for name, hook in hooks.items()}

@@ -22,8 +22,8 @@ std::uint64_t add(std::uint64_t sum, std::uint64_t amount) { return sum + std::m
 
 void say_once(const char *reason) {
     static const int said = std::fprintf(stderr,
-                                         "ascend_rt simulator: %s. This process has its devices for itself; "
-                                         "ASCEND_RT_SIM_CARDS=separate says that it may\n",
+                                         "ascend_rt simulator: %s. This process shares its devices with no other; "
+                                         "ASCEND_RT_SIM_CARDS=separate asks for that, without this notice\n",
                                          reason);
     static_cast<void>(said);
 }

@@ -89,6 +89,12 @@ std::string reason_of(int error) {
             return "it is a directory, or its size is wrong; remove it";
         case kNotOwn:
             return "it belongs to another user, or others may write to it; remove the file";
+        case ENOENT:
+        case ENOTDIR:
+            return describe_host_error(error, kDirectory) + "; mount a tmpfs at /dev/shm";
+        case EACCES:
+        case EROFS:
+            return describe_host_error(error, kDirectory) + "; let this user write to /dev/shm";
         default:
             return describe_host_error(error, kDirectory);
     }
@@ -220,9 +226,8 @@ int publish(const std::string &name, std::size_t size, SharedMemory::Users users
 }
 
 [[noreturn]] void fail_to_share(const char *what, const std::string &name, int error) {
-    const std::string file = is_shortage(error) ? "" : path_of(name) + ": ";
-    fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host gives no shared memory for %s: %s%s", what, file.c_str(),
-         reason_of(error).c_str());
+    fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "no shared memory for %s: %s: %s (errno %d)", what, path_of(name).c_str(),
+         reason_of(error).c_str(), error);
 }
 
 constexpr char kIpcObject[] = "an IPC object";

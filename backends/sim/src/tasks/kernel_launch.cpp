@@ -34,10 +34,13 @@ Time deadline_of(Clock &clock, std::uint64_t limit_us) {
     return limit_us == 0 || limit_us > kLongest ? kNever : clock.now() + std::chrono::microseconds(limit_us);
 }
 
+std::atomic<std::uint64_t> g_launches{0};  // executions so far
+
 // Blocks of a running launch, which several threads take in turn.
 class Blocks final : public SharedWork {
   public:
-    Blocks(Core &core, const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption)
+    Blocks(Core &core, const KernelLaunch &launch, const Workspace &workspace, const Interruption &interruption,
+           const TaskOrigin &origin)
         : launch_(launch),
           interruption_(interruption),
           clock_(core.clock()),
@@ -51,6 +54,10 @@ class Blocks final : public SharedWork {
         block_.workspaceSize = workspace.size();
         block_.grid = launch.grid;
         block_.threads = launch.threads;
+        block_.device = origin.device;
+        block_.stream = origin.stream;
+        block_.task = origin.task;
+        block_.launch = g_launches.fetch_add(1, std::memory_order_relaxed) + 1;
     }
     void work() override {
         for (;;) {
@@ -229,6 +236,7 @@ Start KernelTask::start(Stream &stream) {
         return Start::Done;
     }
     interruption_ = {stream, sequence};
+    origin_ = {device_of(stream).user_id, stream.id, static_cast<std::uint32_t>(sequence)};
     workers_ = &memory_.core.workers_of(stream);
     running_ = launch_;
     return Start::Run;
@@ -245,7 +253,7 @@ bool KernelTask::stays_in_shard(const Stream &) const {
 }
 
 void KernelTask::run() {
-    Blocks blocks(memory_.core, *running_, workspace_, interruption_);
+    Blocks blocks(memory_.core, *running_, workspace_, interruption_, origin_);
     struct TakeResult {
         KernelTask &task;
         Blocks &blocks;

@@ -94,6 +94,13 @@ struct KernelLaunch final : public RefCounted {
     const std::uint64_t limit_us;  // limit of the execution; 0: none
 };
 
+// Numbers of a task, as reported to exception callbacks.
+struct TaskOrigin {
+    std::uint32_t device;
+    std::uint32_t stream;
+    std::uint32_t task;
+};
+
 // Kernel whose blocks run in parallel on the workers. Repeatable: rewind().
 class KernelTask final : public Task, public TaskDetails {
   public:
@@ -126,6 +133,7 @@ class KernelTask final : public Task, public TaskDetails {
     Ref<KernelLaunch> running_;
     Workspace workspace_;
     Interruption interruption_;
+    TaskOrigin origin_{};
     Executor *workers_ = nullptr;  // workers of the stream's device
     std::string failure_;          // description
     std::uint64_t bytes_ = 0;      // moved by the last run

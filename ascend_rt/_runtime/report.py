@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of exceptions that have no caller to be raised in, as of host functions and kernels in Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ascend_rt._runtime import call_site
+from ascend_rt._runtime.locks import new_lock
+
+if TYPE_CHECKING:
+    from traceback import TracebackException
+    from types import TracebackType
+
+_lock = new_lock()  # held while a report is printed: several threads may fail at once
+
+
+class Unraisable(NamedTuple):
+    """The argument of ``sys.unraisablehook``; Python's own class cannot be created in Python."""
+
+    exc_type: type[BaseException]
+    exc_value: BaseException
+    exc_traceback: TracebackType | None
+    err_msg: str
+    object: Callable[..., object]
+
+
+def show(error: BaseException, function: Callable[..., object], place: str) -> None:
+    """Pass an exception to ``sys.unraisablehook``; the default prints it, headed by the place.
+
+    The frames with which its traceback begins inside the package are removed.
+    """
+    error.__traceback__ = _of_program(error.__traceback__)
+    heading = f"Exception in {place}"
+    hook: Any = sys.unraisablehook
+    if hook is not sys.__unraisablehook__:
+        try:
+            hook(Unraisable(type(error), error, error.__traceback__, heading, function))
+            return
+        except BaseException as of_hook:
+            _print(of_hook, "Exception in sys.unraisablehook")
+    _print(error, heading)
+
+
+def _of_program(traceback: TracebackType | None) -> TracebackType | None:
+    while traceback is not None and call_site.is_inside(traceback.tb_frame):
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _print(error: BaseException, heading: str) -> None:
+    from traceback import TracebackException  # only failures need it
+
+    shown = TracebackException.from_exception(error)
+    _hide_package(shown)
+    text = f"{heading}:\n{''.join(shown.format())}"
+    with _lock, suppress(OSError, ValueError, AttributeError):  # standard error is broken, closed, or None
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _hide_package(shown: TracebackException | None) -> None:
+    if shown is not None:
+        shown.stack[:] = [frame for frame in shown.stack if not frame.filename.startswith(call_site.PACKAGE)]
+        _hide_package(shown.__cause__)
+        _hide_package(shown.__context__)
