@@ -11,7 +11,8 @@ typedef struct capture {
     PyObject *owner;    /* owner of the graph */
     PyObject *failures; /* a list of CaptureFailure: calls that failed meanwhile */
     void *pointer;      /* handle of the stream */
-    uint64_t number;    /* handle of the graph while it is being captured; 0: it is not */
+    uint64_t number;    /* handle of the graph while it is being captured; 0: the library does not give it */
+    bool is_going_on;
     aclmdlRICaptureMode mode;
 } capture;
 
@@ -87,6 +88,9 @@ static graph *new_graph(const capture *of) {
 
 /* Makes the batch of a graph and its capture known by the handle. */
 static bool publish(capture *self) {
+    if (self->number == 0) { /* no task can ask for it either */
+        return true;
+    }
     PyObject *const number = PyLong_FromUnsignedLongLong(self->number);
     PyObject *const found =
         number != NULL ? PyObject_CallMethod(graphs, "setdefault", "OO", number, self->graph->captured) : NULL;
@@ -103,6 +107,10 @@ static bool publish(capture *self) {
 
 /* The opposite; an exception on its way stays. */
 static void withdraw(capture *self) {
+    self->is_going_on = false;
+    if (self->number == 0) {
+        return;
+    }
     const raised before = put_aside();
     PyObject *const number = PyLong_FromUnsignedLongLong(self->number);
     PyObject *const was_active = number != NULL ? pop_item(active, number) : NULL;
@@ -135,6 +143,7 @@ static PyObject *begin(capture *self) {
         return fail(code, functions[CAPTURE_BEGIN].name);
     }
     self->number = number;
+    self->is_going_on = code == ACL_SUCCESS;
     if (code != ACL_SUCCESS) { /* an exception, after which it may have begun */
         fail(code, functions[CAPTURE_BEGIN].name);
         give_up(self);
@@ -178,7 +187,7 @@ static bool end(capture *self) {
 static PyObject *capture_exit(PyObject *object, arguments args, Py_ssize_t count) {
     enum { TYPE, VALUE, TRACEBACK, ARGUMENTS };
     capture *const self = (capture *)object;
-    if (count != ARGUMENTS || self->number == 0) {
+    if (count != ARGUMENTS || !self->is_going_on) {
         PyErr_SetString(PyExc_RuntimeError, "this block was not entered, or has ended");
         return NULL;
     }
@@ -193,7 +202,7 @@ static PyObject *capture_exit(PyObject *object, arguments args, Py_ssize_t count
 /* A block that was entered and does not end. */
 static void capture_finalize(PyObject *object) {
     capture *const self = (capture *)object;
-    if (self->number != 0) {
+    if (self->is_going_on) {
         const raised before = put_aside();
         withdraw(self);
         give_up(self);

@@ -84,7 +84,7 @@ bool stream_create(PyObject *object, PyObject *given_priority, PyObject *given_f
         return false;
     }
     if (((stream *)object)->retention != NULL) { /* threads may be using it */
-        PyErr_SetString(PyExc_RuntimeError, "this stream was created before; create another object");
+        PyErr_SetString(PyExc_RuntimeError, "this stream exists already; create a new object");
         return false;
     }
     return initialize() && close_deferred() && create((stream *)object, priority, flags);

@@ -237,7 +237,7 @@ def run(path: str | None, *, as_json: bool = False, chunk_bytes: int = 4 << 20, 
         A file for the times of all copies, in the format of Perfetto and chrome://tracing.
     """
     if trace is not None and not os.path.isdir(directory := os.path.dirname(trace) or "."):
-        raise FileNotFoundError(f"{directory}: no such directory")
+        raise terminal.CommandError(f"cannot write {trace}: no such directory; create {directory}")
     size = _DEFAULT_BYTES if path is None else _size_of(path)
     chunk_bytes = min(chunk_bytes, size)
     device = Device(0)

@@ -193,7 +193,7 @@ typedef struct aclsimKernelBlock {
     size_t textSize;
     uint64_t *bytes; /* to which the function may write the number of bytes that the block moves, for the cost of the
                       * kernel in ASCEND_RT_SIM_PROFILE; 0 at first. NULL if there is no such cost */
-    uint32_t device, stream, task; /* of the launch, as passed to exception callbacks if it fails */
+    uint32_t device, stream, task; /* numbers of the launch, as passed to exception callbacks if it fails */
     uint64_t launch;               /* number that differs between all executions of launches in the process; not 0 */
 } aclsimKernelBlock;
 

@@ -46,7 +46,7 @@ class Programs:
     def __init__(self, *modules: str, directory: Path | None = None) -> None:
         self._modules, self._directory = modules, directory
         self._server: subprocess.Popen[str] | None = None
-        self._files = tempfile.TemporaryDirectory(prefix="ascend_rt-")  # what programs read and write
+        self._files = tempfile.TemporaryDirectory(prefix="ascend_rt-")  # for the files of programs
 
     def run(
         self,

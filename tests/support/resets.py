@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of objects that a reset of their device has ended."""
+"""Remains of objects that a reset of their device has ended."""
 
 from __future__ import annotations
 

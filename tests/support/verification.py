@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of ``ascend-rt verify`` share."""
+"""Helpers of the tests of ``ascend-rt verify``."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ascend_rt._runtime.driver import call, ffi
-from ascend_rt.errors import AclError
+from ascend_rt.errors import AclError, ConfigurationError
 from ascend_rt_measure.verify.children import results
 from ascend_rt_measure.verify.strict_json import dumps
 
@@ -15,6 +15,8 @@ def refusal() -> str | None:
         call("aclInit", ffi.NULL)
     except AclError as error:
         return error.message
+    except ConfigurationError as error:
+        return str(error)
     return None
 
 

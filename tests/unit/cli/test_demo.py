@@ -14,6 +14,7 @@ import pytest
 from support.programs_in_forks import Ended, Programs
 
 from ascend_rt.cli import demo, timeline
+from ascend_rt.cli.terminal import CommandError
 
 RunDemo = Callable[..., Ended]
 
@@ -143,7 +144,7 @@ def test_bad_files(tmp_path: Path, run_demo: RunDemo) -> None:
 
 
 def test_a_trace_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"nodir: no such directory$"):
+    with pytest.raises(CommandError, match=r"no such directory; create .*nodir$"):
         demo.run(None, trace=str(tmp_path / "nodir" / "trace.json"))
 
 

@@ -131,7 +131,7 @@ def test_a_wrong_command_line(capsys: pytest.CaptureFixture[str], arguments: lis
     ("arguments", "message"),
     [
         (("demo", "{}/x"), "{}/x does not exist; name an existing file, or none for random bytes"),
-        (("demo", "--trace", "{}/no/x", "{}/one"), "cannot write {}/no/x: no such file or directory; create the dir"),
+        (("demo", "--trace", "{}/no/x", "{}/one"), "cannot write {}/no/x: no such directory; create {}/no"),
         (
             ("verify", "--compare", "{}/x"),
             "cannot read {}/x, a report of 'ascend-rt verify': no such file or directory;",
@@ -231,5 +231,5 @@ def test_the_reason_names_the_rule_that_chose_the_library(
 
 def test_an_error_names_the_rule_that_names_an_unknown_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_RT_BACKEND", "cuda")
-    with pytest.raises(ValueError, match="ASCEND_RT_BACKEND: unknown backend 'cuda'"):
+    with pytest.raises(ValueError, match="ASCEND_RT_BACKEND=cuda is not one of auto, cann, sim"):
         selection.choose(None, lambda name: None)

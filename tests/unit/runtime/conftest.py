@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the runtime share."""
+"""Fixtures of the tests of the runtime."""
 
 from __future__ import annotations
 

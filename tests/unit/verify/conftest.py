@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command in a directory of its own, its report, and libraries that answer like a card."""
+"""The command in a separate directory, its report, and libraries that answer like a card."""
 
 from __future__ import annotations
 

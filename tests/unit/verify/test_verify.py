@@ -74,7 +74,7 @@ def test_devices_are_those_that_the_user_sees(verify: Verify) -> None:
 def test_no_device_is_an_error(verify: Verify, tmp_path: Path) -> None:
     ended = verify(ASCEND_RT_VISIBLE_DEVICES="9")
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "the library sees no device" in ended.stderr
+    assert "the library finds no device" in ended.stderr
     assert not list(tmp_path.iterdir())
 
 
