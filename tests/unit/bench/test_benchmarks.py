@@ -372,7 +372,7 @@ def test_the_headlines_are_those_that_were_measured() -> None:
 
     assert headlines.headlines(found)[1] == [
         ["a record, from Python", "70 ns, in C 20 ns"],
-        ["what the facade adds to a call in C", "50 ns to 50 ns"],
+        ["additional time of the facade for a call in C", "50 ns to 50 ns"],
     ]
 
 
