@@ -143,7 +143,7 @@ def ipc() -> Drawing:
     d.arrow((450, 303), (310, 303))
     d.text(380, 291, "closed", "note", "middle")
     d.text(
-        380, 362, "The program sends the keys and the two messages through a pipe, a socket or a file.", "note", "middle"
+        380, 362, "The program sends the keys and both messages through a pipe, a socket or a file.", "note", "middle"
     )
     return d
 
