@@ -129,7 +129,7 @@ class Enumerations(SphinxDirective):
     """``.. enumerations::`` lists those of :mod:`ascend_rt.enums` with their values, a paragraph for each."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the list; a thousand members as entries of their own would fill every table of contents."""
+        """Return the list; entries for a thousand members would fill every table of contents."""
         lines = [".. py:module:: ascend_rt.enums", ""]
         for name, found in vars(enums).items():
             if isinstance(found, EnumMeta) and found.__module__ == enums.__name__:

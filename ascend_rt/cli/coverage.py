@@ -30,14 +30,17 @@ _COLUMNS = (*_MEANINGS, *PRODUCTS)
 _INTRODUCTION = """\
 # Coverage
 
-Made by `ascend-rt coverage --backend sim --format markdown`.
+The tables of this page list every declared function, with its availability in the simulator, in CANN releases and on
+products. `ascend-rt coverage --backend sim --format markdown` generates the page.
 
 - *Exported*: the library in use has the function; here it is the simulator, which has all of them.
-- *Simulated*: the simulator does what the runtime does. The others answer `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000),
-  or NULL, 0 or nothing where a function returns no `aclError`, and say so in `aclGetRecentErrMsg`.
-- *Facade*: the Python classes use it. Every other function is called as `ascend_rt.lib.aclX(…)`.
-- *Since*: the first release of CANN that has it; 8.1.RC1 is the oldest known release; the function may be older.
-- The products: those that the function is documented for; `?` if that is undocumented.
+- *Simulated*: the function behaves in the simulator as in the runtime. Functions that are not simulated return
+  `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000), or NULL, 0 or nothing if they do not return an `aclError`;
+  `aclGetRecentErrMsg` returns the reason.
+- *Facade*: the Python classes use the function. All other functions can be called as `ascend_rt.lib.aclX(…)`.
+- *Since*: the first release of CANN that has the function; 8.1.RC1 is the oldest known release and can also mean an
+  older one.
+- Products: ✓ if the function is documented for the product, `?` if the documents do not mention products.
 
 <div class="table-filter"></div>
 """

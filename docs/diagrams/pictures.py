@@ -18,7 +18,7 @@ def record_wait() -> Drawing:
     calls = [(105, "copy_async(…, a)"), (243, "ready = a.record()"), (395, "b.wait(ready)"), (512, "copy_async(…, b)")]
     for x, call in calls:
         d.box(x, host - 14, 20 + 7.0 * len(call), 28, f"`{call}`")
-    d.text(735, 24, "the host goes on at once", "note", "end")
+    d.text(735, 24, "the host continues at once", "note", "end")
     d.arrow((165, host + 14), (165, a - 16), dashed=True)
     d.box(150, a - 16, 290, 32, "copy in", "blue")
     d.diamond(455, a)
@@ -27,7 +27,7 @@ def record_wait() -> Drawing:
     d.box(295, b - 16, 160, 32, "waits", "plain")
     d.arrow((455, a + 9), (455, b - 16))
     d.box(465, b - 16, 180, 32, "copy out", "blue")
-    d.text(412, 250, "b goes on here, when a has reached the record", "note", "middle")
+    d.text(412, 250, "b continues here, when a has reached the record", "note", "middle")
     return d
 
 
@@ -83,14 +83,14 @@ def binding() -> Drawing:
     d.diamond(565, a)
     d.text(565, a - 24, "3  record", "", "middle")
     d.box(105, b - 16, 145, 32, "2  wait", "plain")
-    d.box(270, b - 16, 150, 32, "goes on", "green")
+    d.box(270, b - 16, 150, 32, "continues", "green")
     d.arrow((260, a + 9), (260, b - 16))
     d.box(105, c - 16, 450, 32, "4  wait", "plain")
-    d.box(575, c - 16, 120, 32, "goes on", "green")
+    d.box(575, c - 16, 120, 32, "continues", "green")
     d.arrow((565, a + 9), (565, c - 16))
     d.text(272, (a + b) / 2, "bound to the first record", "note")
     d.text(577, (a + b) / 2, "bound to the second", "note")
-    d.text(412, 280, "The second record does not change what stream b waits for.", "note", "middle")
+    d.text(412, 280, "The second record does not change the wait of stream b.", "note", "middle")
     return d
 
 
@@ -143,7 +143,7 @@ def ipc() -> Drawing:
     d.arrow((450, 303), (310, 303))
     d.text(380, 291, "closed", "note", "middle")
     d.text(
-        380, 362, "The program sends the keys and the two messages, by a pipe, a socket or a file.", "note", "middle"
+        380, 362, "The program sends the keys and both messages through a pipe, a socket or a file.", "note", "middle"
     )
     return d
 
@@ -183,7 +183,7 @@ def library_choice() -> Drawing:
 
 
 def memory() -> Drawing:
-    """Draw the kinds of memory, and who can read them."""
+    """Draw the kinds of memory, and the sides that can read them."""
     d = Drawing(760, 400, "Kinds of memory: of the host, of both, and of the device")
     d.box(20, 20, 225, 330, "", "plain")
     d.box(265, 20, 225, 330, "", "plain")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes, arrows and text as SVG; one file for light and dark pages, because each drawing has a panel to stand on."""
+"""Boxes, arrows and text as SVG; one file for light and dark pages, because each drawing has a background panel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report begins with, and the table of all figures that it ends with."""
+"""The headline figures at the beginning of a report, and the file of all its figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from ascend_rt_measure.bench.ids import BY_ID, LAYERS, PEERS
 from ascend_rt_measure.bench.results import Results, Table, ratio, time
 
-CALLS = (  # what every layer has, and programs do most
+CALLS = (  # in every layer, and the most frequent ones in programs
     "event_create_destroy",
     "event_record",
     "stream_wait_event",
@@ -63,15 +63,15 @@ def _bandwidth(results: Results) -> str:
 def _peer(results: Results) -> str:
     name = "record_wait_synchronize"
     times = ratio(results.median, ("pocl", name), ("facade", name))
-    return f"{times:.0f} times as long as from Python here" if times is not None else ""
+    return f"{times:.0f} times as long as with ascend_rt from Python" if times is not None else ""
 
 
 _HEADLINES: tuple[tuple[str, Callable[[Results], str]], ...] = (
     ("a record, from Python", _in_python_and_c("event_record")),
     ("record, wait on a second stream, synchronize, from Python", _in_python_and_c("record_wait_synchronize")),
-    ("what the facade adds to a call in C", _added),
+    ("additional time of the facade for a call in C", _added),
     ("an asynchronous copy of 64 MiB", _bandwidth),
-    ("record, wait, synchronize by OpenCL on the processor (PoCL)", _peer),
+    ("record, wait, synchronize with OpenCL on the processor (PoCL)", _peer),
 )
 
 

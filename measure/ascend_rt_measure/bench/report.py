@@ -39,23 +39,23 @@ class Section(NamedTuple):
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Yield what there is to say."""
+    """Yield the sections of the report, also empty ones."""
     yield Section(
         _TITLE,
-        f"What calls cost: {where(results)}. The simulator's figures are about programs and this package; work on a "
-        "card takes the card's time.",
+        f"This page shows the cost of calls. Library and machine: {where(results)}. Figures of the simulator measure "
+        "programs and this package; they do not predict the time of work on a card.",
         table=headlines(results),
         plots=("calls",),
     )
     yield Section(
         "Method",
-        "Layers: the functions in C (c), through cffi (raw), the classes of ascend_rt (facade), and pyACL (pyacl). "
-        "Ratios of one run say more than figures of different machines, or of different days. Made by ascend-rt "
-        "bench, which measures the same on your machine.",
+        "The layers are the functions in C (c) and through cffi (raw), the classes of ascend_rt (facade), and pyACL "
+        "(pyacl). Compare ratios within one run rather than figures of different machines or days. The command "
+        "ascend-rt bench makes the same measurements on your machine.",
         items=(
-            "A sample is a loop of about 5 ms, its value the time per iteration; loop counts are calibrated.",
-            "Three rounds of 25 values, each round in a fresh process; in a round layers and peers take turns.",
-            "A sample is taken again when a probe before or after it finds that others used the core, for up to two "
+            "A sample is a loop of about 5 ms; its value is the time per iteration. Loop counts are calibrated.",
+            "There are three rounds of 25 values, each in a fresh process; in a round, layers and peers take turns.",
+            "A sample is repeated if a probe before or after it shows that other work used the core, for up to two "
             "seconds per benchmark and round.",
             "Python is timed by pyperf. C and C++ are compiled with -O2 on the machine and timed in the same way.",
             "A latency is the time of one call; percentiles are nearest ranks of up to 10,000 calls.",
@@ -63,41 +63,43 @@ def sections(results: Results) -> Iterator[Section]:
     )
     yield Section("Machine", table=(["", ""], [list(pair) for pair in results.machine.items()]))
     noise = tuple(results.warnings) + _disturbances(results)
-    yield Section("Noise", "What makes these figures vary:" if noise else "", items=noise)
+    yield Section("Noise", "These conditions make the figures vary:" if noise else "", items=noise)
     yield Section("Goals", "Targets are informational.", table=goals_table(results))
     yield Section(
         "Layers",
-        "Medians, 99th percentiles of samples, and ratios of medians. An iteration of a row makes the same calls in "
-        "each layer; the README of the benchmarks lists them.",
+        "The figures are medians, 99th percentiles of samples, and ratios of medians. An iteration of a row makes the "
+        "same calls in each layer; the README of the benchmarks lists them.",
         table=layers_table(results),
         plots=("medians",),
         is_long=True,
     )
     yield Section(
         "Spellings",
-        "The facade's calls as they can be written. The goal: no spelling takes more than 1.3 times the first one of "
-        "its operation, or 35 ns more.",
+        "A call of the facade can be written in several ways. Goal: a spelling takes at most 1.3 times as long as the "
+        "first spelling of its operation, or at most 35 ns longer.",
         table=spellings_table(results),
     )
     yield Section(
         "Peers",
-        "The same task, done by PoCL, an OpenCL whose device is the processor, through pyopencl (a marker, a wait for "
-        "it on a second queue, a wait for that), and by streams that are each a thread with a queue and a condition "
-        "variable, in C++ and in Python. The ratios are how many times longer they take.",
+        "Peers do the same task by other means: PoCL, an OpenCL whose device is the processor, through pyopencl (a "
+        "marker, a wait for it on a second queue, a wait for that queue), and streams that are each a thread with a "
+        "queue and a condition variable, in C++ and in Python. The ratios are times of peers by times of ascend_rt.",
         table=peers_table(results),
     )
     yield Section(
         "Latencies",
-        "Single calls through cffi. All times include empty_call, the cost of an empty call and of reading the clock. "
-        "On the device: the time between two timed events around the calls, and empty_pair has nothing between them.",
+        "Latencies are times of single calls through cffi. All times include empty_call, the cost of an empty call and "
+        "of reading the clock. A time on the device is the time between two timed events around the calls; empty_pair "
+        "has no calls between them.",
         table=latencies_table(results),
         plots=("latencies",),
         is_long=True,
     )
     yield Section(
         "Scaling",
-        "Random tasks (records, waits, sets of a byte) on more streams, from more threads; pairs of tasks submitted, "
-        "captured and replayed in batches; copies and fills by size, as the device times them.",
+        "The charts show random tasks (records, waits, sets of a byte) by the number of streams and of threads, pairs "
+        "of tasks that are submitted, captured and replayed in batches, and the device times of copies and fills by "
+        "size.",
         plots=("streams", "threads", "batches", "sizes"),
     )
     skipped = tuple(f"{what}: {reason}" for what, reason in results.skipped.items())
@@ -109,13 +111,13 @@ def _disturbances(results: Results) -> tuple[str, ...]:
     if not results.disturbed + results.left_out:
         return ()
     return (
-        f"of {values + results.left_out} samples in C and C++ {results.left_out} were disturbed by others and do not "
-        f"count, {results.disturbed} were and do, because it was never quiet",
+        f"of {values + results.left_out} samples in C and C++, {results.left_out} were disturbed by other work and do "
+        f"not count; {results.disturbed} were disturbed and count, because no quiet moment was found",
     )
 
 
 def is_shown(section: Section) -> bool:
-    """Tell whether a section has more than a heading and an introduction."""
+    """Return whether a section has more than a heading and an introduction."""
     return section.heading == _TITLE or bool(section.items or section.table[1] or section.plots)
 
 

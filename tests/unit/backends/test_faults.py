@@ -484,7 +484,7 @@ print(ask())
 # A row of the table in docs/simulator.md -> a program that shows its effect, with `FAULT` where the fault is caused,
 # and what it prints. The stream is number 2.
 EFFECTS = {
-    "the nth call of a function answers a code": (
+    "the nth call of a function returns a code": (
         "FAULT\nprint([code_of(Buffer, 64) for _ in range(4)])",
         "[0, 0, 207018, 0]",
     ),

@@ -276,7 +276,7 @@ def test_disturbed_samples_count_where_there_are_hardly_any_others(
     assert found.values("c", "event_record") == counted
     assert (found.disturbed, found.left_out) == ((8, 0) if 9.0 in counted else (0, 8))
     (noise,) = (section for section in report.sections(found) if section.heading == "Noise")
-    assert noise.items[0].startswith(f"of {len(calm) + 8} samples in C and C++ {found.left_out} were disturbed")
+    assert noise.items[0].startswith(f"of {len(calm) + 8} samples in C and C++, {found.left_out} were disturbed")
 
 
 def test_a_file_does_not_name_the_host(tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ def test_the_headlines_are_those_that_were_measured() -> None:
 
     assert headlines.headlines(found)[1] == [
         ["a record, from Python", "70 ns, in C 20 ns"],
-        ["what the facade adds to a call in C", "50 ns to 50 ns"],
+        ["additional time of the facade for a call in C", "50 ns to 50 ns"],
     ]
 
 
