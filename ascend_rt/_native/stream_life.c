@@ -49,7 +49,10 @@ static bool forget_allocator(const void *pointer, PyObject *its_epoch) {
 
 /* Owner of a new stream in the calling thread's context, as a new reference; or NULL with an exception. */
 static PyObject *find_owner(void **context) {
-    const aclError code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(context); /* with the GIL: it does not wait */
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(context);
+    Py_END_ALLOW_THREADS;
     return code == ACL_SUCCESS ? owner_of_stream(*context) : fail(code, functions[GET_CONTEXT].name);
 }
 
