@@ -100,6 +100,9 @@ static bool is_done(PyObject *result) {
     return result != NULL;
 }
 
+/* Returns true if no call reaches the library any more: tasks may be pending for as long as the process lives. */
+static bool are_calls_refused(void) { return atomic_load(shared->refusal) == (int)ASCEND_RT_REFUSED; }
+
 /* Waits for the work: the destruction would wait too, but report nothing. */
 static bool wait_for_work(stream *self) {
     retention *const kept = self->retention;
@@ -168,6 +171,9 @@ static bool destroy_stream(stream *self, bool is_forced) {
 /* Releases what the tasks have used: now, or when the reset of the device in another thread is over. */
 static bool let_go(retention *kept, PyObject *ended, PyObject *launched) {
     PyObject *const batch = ended != NULL ? ended : Py_None;
+    if (are_calls_refused()) { /* since a moment ago */
+        return true;
+    }
     if (launched != NULL || PySet_Size(resets) > 0) {
         PyObject *const calls = launched != NULL ? launched : Py_None;
         return is_done(call_rare("ascend_rt.stream", "_let_go_when_over", "OOO", kept, batch, calls));
@@ -224,7 +230,8 @@ PyObject *stream_end(PyObject *object, bool is_forced) {
         return conclude(self);
     }
     const bool is_ended =
-        is_owned ? end_owned(self, is_forced) : is_done(PyObject_CallMethod(object, "_let_tasks_go_on", NULL));
+        are_calls_refused() ||
+        (is_owned ? end_owned(self, is_forced) : is_done(PyObject_CallMethod(object, "_let_tasks_go_on", NULL)));
     if (LOAD(self->handle.state) == CLOSING) {
         const raised before = put_aside();
         if (is_ended) {
