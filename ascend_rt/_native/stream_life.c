@@ -17,7 +17,7 @@ enum { LOWEST_PRIORITY = 7 };
 /* Creation. */
 
 static bool find_priority(PyObject *given, uint32_t *priority) {
-    PyObject *const number = is_none(given) ? PyLong_FromLong(0) : PyNumber_Index(given);
+    PyObject *const number = given == NULL ? PyLong_FromLong(0) : PyNumber_Index(given);
     int overflow = 0;
     const long long value = number != NULL ? PyLong_AsLongLongAndOverflow(number, &overflow) : 0;
     const long long near = overflow > 0 ? LOWEST_PRIORITY : overflow < 0 || value < 0 ? 0 : value;
@@ -27,7 +27,7 @@ static bool find_priority(PyObject *given, uint32_t *priority) {
 }
 
 static bool find_flags(PyObject *given, uint32_t *flags) {
-    PyObject *const number = is_none(given) ? PyLong_FromLong(0) : PyNumber_Index(given);
+    PyObject *const number = given == NULL ? PyLong_FromLong(0) : PyNumber_Index(given);
     const unsigned long value = number != NULL ? PyLong_AsUnsignedLong(number) : 0;
     if (value > UINT32_MAX && PyErr_Occurred() == NULL) {
         PyErr_SetString(PyExc_OverflowError, "flags of a stream have 32 bits");
