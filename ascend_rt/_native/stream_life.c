@@ -56,6 +56,23 @@ static PyObject *find_owner(void **context) {
     return code == ACL_SUCCESS ? owner_of_stream(*context) : fail(code, functions[GET_CONTEXT].name);
 }
 
+/* Gives an object its first retention, whose reference it takes; threads may be using one that is there, or about to
+ * create the stream. Returns false with an exception. */
+static bool has_first_retention(stream *self, retention *kept) {
+    bool is_first = false;
+    BEGIN_LOCKED(self);
+    is_first = self->retention == NULL;
+    if (is_first) {
+        self->retention = kept;
+    }
+    END_LOCKED();
+    if (!is_first) {
+        Py_DECREF((PyObject *)kept);
+        PyErr_SetString(PyExc_RuntimeError, "this stream was created before; create another object");
+    }
+    return is_first;
+}
+
 static bool create(stream *self, uint32_t priority, uint32_t flags) {
     void *context = NULL, *created = NULL;
     PyObject *const owner = find_owner(&context);
@@ -65,18 +82,21 @@ static bool create(stream *self, uint32_t priority, uint32_t flags) {
         Py_XDECREF(owner);
         return false;
     }
+    if (!has_first_retention(self, kept)) {
+        Py_DECREF(owner);
+        return false;
+    }
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtCreateStreamWithConfig, CREATE_STREAM)(&created, priority, flags);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
-        Py_DECREF((PyObject *)kept);
+        set_field(self, (PyObject **)&self->retention, NULL);
         Py_DECREF(owner);
         fail(code, functions[CREATE_STREAM].name);
         return false;
     }
     retention_begin(kept, created);
-    self->retention = kept;
     self->context = (uintptr_t)context;
     return handle_own((PyObject *)self, created, owner) && forget_allocator(created, Py_None);
 }
@@ -84,10 +104,6 @@ static bool create(stream *self, uint32_t priority, uint32_t flags) {
 bool stream_create(PyObject *object, PyObject *given_priority, PyObject *given_flags) {
     uint32_t priority, flags;
     if (!find_priority(given_priority, &priority) || !find_flags(given_flags, &flags) || !handle_can_be_made(object)) {
-        return false;
-    }
-    if (((stream *)object)->retention != NULL) { /* threads may be using it */
-        PyErr_SetString(PyExc_RuntimeError, "this stream was created before; create another object");
         return false;
     }
     return initialize() && close_deferred() && create((stream *)object, priority, flags);
