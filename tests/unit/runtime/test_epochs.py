@@ -701,3 +701,9 @@ def test_a_device_that_does_not_exist_has_no_epoch(device: Device) -> None:
     with pytest.raises(AclError):
         Device(99).reset()
     assert lifecycle.owners == before
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_device_number_that_c_cannot_take_is_refused(device: Device) -> None:
+    with pytest.raises(OverflowError):
+        Context(2**32)
