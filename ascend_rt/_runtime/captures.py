@@ -38,15 +38,16 @@ class Captured:
     def begin(self, graph: int) -> None:
         """Watch the capture, which the facade has begun."""
         self.graph = graph
+        _active[graph] = self  # first, and last to go: a signal handler may raise in between
         if (faster := graphs.setdefault(graph, self._batch)) is not self._batch:
             self._batch.objects.append((faster,))  # another thread has submitted a task already
-        _active[graph] = self
         driver.on_failure = _note_failure  # for ever: another thread may begin a capture while this one ends
 
     def end(self) -> None:
         """Watch it no longer."""
-        if _active.pop(self.graph, None) is not None:
+        if _active.get(self.graph) is self:
             graphs.pop(self.graph, None)
+            _active.pop(self.graph, None)
 
 
 _active: dict[int, Captured] = {}  # captures that the facade has begun, by the handle of the graph
