@@ -22,7 +22,18 @@ from ascend_rt._native.handles import (
 )
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import blocking, failures, lifecycle
-from ascend_rt._runtime.driver import address, call, check, check_address, ffi, is_expected, lib, supports, usable
+from ascend_rt._runtime.driver import (
+    address,
+    call,
+    check,
+    check_address,
+    ffi,
+    is_expected,
+    lib,
+    raise_kept,
+    supports,
+    usable,
+)
 from ascend_rt._runtime.lifecycle import HOST, Owner, epoch_of_context
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.retention import Retention, when_over
@@ -448,6 +459,7 @@ class Stream(Resource, StreamHandle):
             code = there._call(lib.ascend_rt_synchronize_stream, handle, FOR_EVER, log.into)
         if code == blocking.WOULD_WAIT:
             code, _ = blocking.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
+        raise_kept(code)
         if code > 0 and code == retention.window.reported and code == lib.aclrtSynchronizeStream(handle):
             log.discard()  # it stays: the stream is in STOP mode, and has told it
         retention.window.failure("aclrtSynchronizeStream")  # known from now on: it cannot be looked for afterwards

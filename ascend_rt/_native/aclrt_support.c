@@ -418,6 +418,7 @@ static ascend_rt_shared shared = {
     .failed_tasks = &ascend_rt_failed_tasks,
     .aborts = &ascend_rt_aborts,
     .reports = &ascend_rt_reports,
+    .refusal = &ascend_rt_refusal,
 };
 
 const void *ascend_rt_shared_parts(void) {

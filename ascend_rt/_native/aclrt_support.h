@@ -91,6 +91,7 @@ typedef struct ascend_rt_shared {
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
     const ascend_rt_abort_count *aborts;
     const atomic_uint_fast64_t *reports; /* how many synchronizations have reported a failure */
+    const atomic_int *refusal;           /* the answer of functions that are not there, or refuse */
     atomic_bool has_ended;               /* true once an epoch of a device has ended: before, no handle has */
 } ascend_rt_shared;
 

@@ -170,18 +170,15 @@ static batch *new_batch(void) { return (batch *)batch_new(batch_type, NULL, NULL
 
 bool retention_add(retention *self, PyObject *objects) {
     batch *const first = LOAD(self->open) == NULL ? new_batch() : NULL;
-    if (first == NULL && PyErr_Occurred() != NULL) {
-        return false;
-    }
     LOCK(self->mutex);
     const bool is_first = self->open == NULL;
     if (is_first) {
         STORE(self->open, first);
     }
-    bool is_added = PyList_Append(self->open->objects, objects) == 0;
+    bool is_added = self->open != NULL && PyList_Append(self->open->objects, objects) == 0;
     if (is_added && !self->is_used) {
-        STORE(self->is_used, true);
         is_added = PySet_Add(used, (PyObject *)self) == 0;
+        STORE(self->is_used, is_added);
     }
     UNLOCK(self->mutex);
     if (!is_first) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The current stream: of calls without one. ascend_rt.Stream.current() finds it, and this finds what that has found.
- *
- * The calls here keep the GIL: they read what the runtime knows of the calling thread, wait for nothing and call
- * nothing back, and giving up the GIL takes longer than they do. */
+/* The current stream: of calls without one. ascend_rt.Stream.current() finds it, and this finds what that has found. */
 #include "methods.h"
 
 static PyObject *chosen; /* get() of the context variable with the stream of the innermost block; NULL: no block yet */
@@ -19,7 +16,10 @@ static PyObject **place_of(const void *handle) {
 
 static PyObject *find_default(void) {
     void *handle = NULL;
-    const aclError code = FUNCTION(aclrtCtxGetCurrentDefaultStream, GET_DEFAULT_STREAM)(&handle);
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS; /* while a snapshot locks the process, even this waits */
+    code = FUNCTION(aclrtCtxGetCurrentDefaultStream, GET_DEFAULT_STREAM)(&handle);
+    Py_END_ALLOW_THREADS;
     LOCK(default_streams_mutex);
     stream *const found = (stream *)*place_of(handle);
     const bool is_right =
@@ -34,7 +34,10 @@ static PyObject *for_this_context(PyObject *object) {
     stream *const found = (stream *)object;
     const uint64_t its = LOAD(found->context);
     void *context = NULL;
-    const aclError code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context);
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context);
+    Py_END_ALLOW_THREADS;
     const bool is_right = code == ACL_SUCCESS && (its == 0 || its == (uint64_t)(uintptr_t)context);
     if (!is_right || LOAD(found->handle.state) == ENDED) {
         Py_CLEAR(object);

@@ -10,7 +10,7 @@ struct handle;
 typedef struct epoch {
     PyObject ob_base;
     struct handle *first; /* first of the objects that are open, or have ended with it */
-    int device_id;        /* negative: of no device */
+    long device_id;       /* negative: of no device */
     bool is_over;
 } epoch;
 

@@ -29,7 +29,7 @@ static void deallocate(PyObject *object, PyTypeObject *type) {
 life *new_life(void *stream, PyObject *its_epoch) {
     life *const self = new_of(life_type);
     if (self != NULL) {
-        const int device = ((epoch *)its_epoch)->device_id;
+        const long device = ((epoch *)its_epoch)->device_id;
         self->pointer = stream;
         self->epoch = Py_NewRef(its_epoch);
         self->device = device >= 0 ? (uint32_t)device : ANY;

@@ -15,7 +15,6 @@ bool failures_connect(void);
 /* New objects, or NULL with an exception. */
 life *new_life(void *stream, PyObject *epoch);
 failure_log *new_failure_log(void);
-error_window *new_error_window(PyObject *type, life *of, failure_log *log, int reported);
 /* The first of a stream. */
 error_window *first_error_window(life *of, failure_log *log);
 

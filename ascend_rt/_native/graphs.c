@@ -44,14 +44,22 @@ static void give_up_operands(graph *self) {
     set_field(self, &self->submitted, NULL);
 }
 
+/* Returns true if the thread has the context that the graph was captured in. */
+static bool is_in_its_context(const graph *self) {
+    void *context = NULL;
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context);
+    Py_END_ALLOW_THREADS;
+    return code == ACL_SUCCESS && (uintptr_t)context == self->context;
+}
+
 static PyObject *graph_close(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
     graph *const self = (graph *)object;
     if (!parse(&paths[CLOSE].of, NULL, args, count, names)) {
         return refuse_call(&paths[CLOSE], object, args, count, names);
     }
-    void *context = NULL; /* current in the thread; asked with the GIL, because that does not wait */
-    if (!has_pointer(&self->handle) || FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&context) != ACL_SUCCESS ||
-        (uintptr_t)context != self->context) {
+    if (!has_pointer(&self->handle) || !is_in_its_context(self)) {
         return PyObject_CallMethod(object, "_close_elsewhere", NULL);
     }
     PyObject *const closed = destroy(&self->handle, DESTROY_GRAPH);

@@ -387,7 +387,7 @@ static PyType_Spec retention_spec = {"ascend_rt._native.handles.Retention", size
 static PyType_Spec batch_spec = {"ascend_rt._native.handles.Batch", sizeof(batch), 0, COLLECTED, batch_slots};
 static PyMemberDef epoch_members[] = {
     {"is_over", T_BOOL, offsetof(epoch, is_over), READONLY, NULL},
-    {"device_id", T_INT, offsetof(epoch, device_id), 0, NULL},
+    {"device_id", T_LONG, offsetof(epoch, device_id), 0, NULL},
     {0},
 };
 

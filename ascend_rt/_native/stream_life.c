@@ -17,7 +17,7 @@ enum { LOWEST_PRIORITY = 7 };
 /* Creation. */
 
 static bool find_priority(PyObject *given, uint32_t *priority) {
-    PyObject *const number = is_none(given) ? PyLong_FromLong(0) : PyNumber_Index(given);
+    PyObject *const number = given == NULL ? PyLong_FromLong(0) : PyNumber_Index(given);
     int overflow = 0;
     const long long value = number != NULL ? PyLong_AsLongLongAndOverflow(number, &overflow) : 0;
     const long long near = overflow > 0 ? LOWEST_PRIORITY : overflow < 0 || value < 0 ? 0 : value;
@@ -27,7 +27,7 @@ static bool find_priority(PyObject *given, uint32_t *priority) {
 }
 
 static bool find_flags(PyObject *given, uint32_t *flags) {
-    PyObject *const number = is_none(given) ? PyLong_FromLong(0) : PyNumber_Index(given);
+    PyObject *const number = given == NULL ? PyLong_FromLong(0) : PyNumber_Index(given);
     const unsigned long value = number != NULL ? PyLong_AsUnsignedLong(number) : 0;
     if (value > UINT32_MAX && PyErr_Occurred() == NULL) {
         PyErr_SetString(PyExc_OverflowError, "flags of a stream have 32 bits");
@@ -49,8 +49,28 @@ static bool forget_allocator(const void *pointer, PyObject *its_epoch) {
 
 /* Owner of a new stream in the calling thread's context, as a new reference; or NULL with an exception. */
 static PyObject *find_owner(void **context) {
-    const aclError code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(context); /* with the GIL: it does not wait */
+    aclError code;
+    Py_BEGIN_ALLOW_THREADS;
+    code = FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(context);
+    Py_END_ALLOW_THREADS;
     return code == ACL_SUCCESS ? owner_of_stream(*context) : fail(code, functions[GET_CONTEXT].name);
+}
+
+/* Gives an object its first retention, whose reference it takes; threads may be using one that is there, or about to
+ * create the stream. Returns false with an exception. */
+static bool has_first_retention(stream *self, retention *kept) {
+    bool is_first = false;
+    BEGIN_LOCKED(self);
+    is_first = self->retention == NULL;
+    if (is_first) {
+        self->retention = kept;
+    }
+    END_LOCKED();
+    if (!is_first) {
+        Py_DECREF((PyObject *)kept);
+        PyErr_SetString(PyExc_RuntimeError, "this stream exists already; create a new object");
+    }
+    return is_first;
 }
 
 static bool create(stream *self, uint32_t priority, uint32_t flags) {
@@ -62,18 +82,21 @@ static bool create(stream *self, uint32_t priority, uint32_t flags) {
         Py_XDECREF(owner);
         return false;
     }
+    if (!has_first_retention(self, kept)) {
+        Py_DECREF(owner);
+        return false;
+    }
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
     code = FUNCTION(aclrtCreateStreamWithConfig, CREATE_STREAM)(&created, priority, flags);
     Py_END_ALLOW_THREADS;
     if (code != ACL_SUCCESS) {
-        Py_DECREF((PyObject *)kept);
+        set_field(self, (PyObject **)&self->retention, NULL);
         Py_DECREF(owner);
         fail(code, functions[CREATE_STREAM].name);
         return false;
     }
     retention_begin(kept, created);
-    self->retention = kept;
     self->context = (uintptr_t)context;
     return handle_own((PyObject *)self, created, owner) && forget_allocator(created, Py_None);
 }
@@ -81,10 +104,6 @@ static bool create(stream *self, uint32_t priority, uint32_t flags) {
 bool stream_create(PyObject *object, PyObject *given_priority, PyObject *given_flags) {
     uint32_t priority, flags;
     if (!find_priority(given_priority, &priority) || !find_flags(given_flags, &flags) || !handle_can_be_made(object)) {
-        return false;
-    }
-    if (((stream *)object)->retention != NULL) { /* threads may be using it */
-        PyErr_SetString(PyExc_RuntimeError, "this stream exists already; create a new object");
         return false;
     }
     return initialize() && close_deferred() && create((stream *)object, priority, flags);
@@ -96,6 +115,9 @@ static bool is_done(PyObject *result) {
     Py_XDECREF(result);
     return result != NULL;
 }
+
+/* Returns true if no call reaches the library any more: tasks may be pending for as long as the process lives. */
+static bool are_calls_refused(void) { return atomic_load(shared->refusal) == (int)ASCEND_RT_REFUSED; }
 
 /* Waits for the work: the destruction would wait too, but report nothing. */
 static bool wait_for_work(stream *self) {
@@ -165,6 +187,9 @@ static bool destroy_stream(stream *self, bool is_forced) {
 /* Releases what the tasks have used: now, or when the reset of the device in another thread is over. */
 static bool let_go(retention *kept, PyObject *ended, PyObject *launched) {
     PyObject *const batch = ended != NULL ? ended : Py_None;
+    if (are_calls_refused()) { /* since a moment ago */
+        return true;
+    }
     if (launched != NULL || PySet_Size(resets) > 0) {
         PyObject *const calls = launched != NULL ? launched : Py_None;
         return is_done(call_rare("ascend_rt.stream", "_let_go_when_over", "OOO", kept, batch, calls));
@@ -221,7 +246,8 @@ PyObject *stream_end(PyObject *object, bool is_forced) {
         return conclude(self);
     }
     const bool is_ended =
-        is_owned ? end_owned(self, is_forced) : is_done(PyObject_CallMethod(object, "_let_tasks_go_on", NULL));
+        are_calls_refused() ||
+        (is_owned ? end_owned(self, is_forced) : is_done(PyObject_CallMethod(object, "_let_tasks_go_on", NULL)));
     if (LOAD(self->handle.state) == CLOSING) {
         const raised before = put_aside();
         if (is_ended) {

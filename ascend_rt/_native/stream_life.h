@@ -4,7 +4,7 @@
 
 #include "python_api.h"
 
-/* Lets a new object own a new stream; the arguments are NULL, None or numbers. Returns false with an exception. */
+/* Lets a new object own a new stream; the arguments are numbers, or NULL. Returns false with an exception. */
 bool stream_create(PyObject *object, PyObject *priority, PyObject *flags);
 
 /* Closes a stream; None, or NULL with an exception, after which it may be open still. */

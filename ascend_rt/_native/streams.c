@@ -189,6 +189,9 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
     retention *const found = ((stream *)self)->retention;
     void *const pointer = ((handle *)self)->pointer;
     PyObject *const ended = retention_end(found);
+    if (ended == NULL && PyErr_Occurred() != NULL) {
+        return NULL;
+    }
     aclrtStreamStatus status;
     aclError code;
     Py_BEGIN_ALLOW_THREADS;
@@ -220,6 +223,9 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
     retention *const found = ((stream *)self)->retention;
     void *const pointer = ((handle *)self)->pointer;
     PyObject *const ended = retention_end(found);
+    if (ended == NULL && PyErr_Occurred() != NULL) {
+        return NULL;
+    }
     int code;
     Py_BEGIN_ALLOW_THREADS;
     code = shared->synchronize_stream(pointer, limit, &found->failures->report);

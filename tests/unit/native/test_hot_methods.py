@@ -373,11 +373,14 @@ def test_what_is_no_function_is_refused_at_once(arguments: tuple[Any, ...], stre
             stream.launch_host_func(*arguments, **keywords)
 
 
+@pytest.mark.parametrize("wrong", ["0", None])
 @pytest.mark.parametrize(("kind", "keywords"), [(Buffer, "nbytes policy"), (Stream, "flags"), (Stream, "priority")])
-def test_a_text_is_no_number(kind: Callable[..., object], keywords: str, device: Device) -> None:
+def test_what_is_no_number_is_refused(
+    kind: Callable[..., object], keywords: str, wrong: object, device: Device
+) -> None:
     *others, last = keywords.split()
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
-        kind(**dict.fromkeys(others, 8), **{last: "0"})
+        kind(**dict.fromkeys(others, 8), **{last: wrong})
 
 
 def test_the_time_to_what_is_no_event_is_a_type_error(event: Event) -> None:

@@ -285,3 +285,9 @@ def test_an_epoch_that_ended_lets_go_of_its_objects(second: Device) -> None:
     epoch.resume()  # nothing is left in it
     assert event.is_closed
     epoch.end()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_device_number_that_c_cannot_take_is_refused(device: Device) -> None:
+    with pytest.raises(OverflowError):
+        Context(2**32)

@@ -223,6 +223,27 @@ def test_what_pending_copies_use_is_never_freed(finish: Finished) -> None:
     assert "work is still pending on device 0" in warning_of(ended)
 
 
+def test_a_stream_that_is_closed_after_the_end_lets_nothing_go(finish: Finished) -> None:
+    ended = finish(
+        """
+        import weakref
+        pinned, memory = rt.PinnedBuffer(64), Buffer(64)
+        rt.CachingAllocator().register(stream)
+        stream.wait(never)
+        copy_async(memory, pinned, stream)
+        used = weakref.ref(pinned)
+        del pinned
+
+        def last():
+            stream.close()
+            if used() is None:
+                print("freed")
+        """,
+        "import atexit\natexit.register(lambda: last())\n" + START,  # the first one registered is called last
+    )
+    assert "work is still pending on device 0" in warning_of(ended)
+
+
 def test_a_warning_that_is_an_error_leaves_nothing_undone(finish: Finished) -> None:
     ended = finish(
         """

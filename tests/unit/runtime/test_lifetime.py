@@ -615,6 +615,38 @@ def test_the_gil_is_free_while_the_runtime_waits(wait: Any, device: Device, stre
     assert event.is_done
 
 
+@pytest.mark.simulator("internals")
+@pytest.mark.parametrize("where", ["Device(0)", "a.as_current()"])
+@pytest.mark.parametrize("use", ["Stream", "event.record"])
+def test_the_gil_is_free_while_a_snapshot_locks_the_process(use: str, where: str) -> None:
+    # The thread is not interrupted before the call. The simulator, when it looks for deadlocks, would free the GIL too.
+    ended = run_script(
+        f"""
+        event, ready, begin, entering = Event(), *(threading.Event() for _ in range(3))
+        event.record()
+
+        def work():
+            with {where}:
+                ready.set()
+                begin.wait()
+                entering.set()
+                {use}()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        ready.wait()
+        rt.lib.aclsimSetThreadProvider(rt.ffi.NULL)
+        assert rt.lib.aclrtSnapShotProcessLock(os.getpid(), rt.ffi.NULL) == 0
+        sys.setswitchinterval(1000)
+        begin.set()
+        entering.wait()
+        assert rt.lib.aclrtSnapShotProcessUnlock(os.getpid(), rt.ffi.NULL) == 0
+        thread.join()
+        """
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 def test_many_threads_share_a_stream(device: Device, stream: Stream) -> None:
     failures: list[BaseException] = []
 

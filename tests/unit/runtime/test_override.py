@@ -83,6 +83,27 @@ def test_an_exception_passes_to_the_caller(lib: Any, stream: Stream) -> None:
     assert event.is_closed  # it may be destroyed
 
 
+def test_an_exception_of_the_wait_leaves_a_stream_open(lib: Any, stream: Stream) -> None:
+    def refuse(*arguments: object) -> int:
+        raise Refused
+
+    with lib.override("aclrtSynchronizeStream", refuse), pytest.raises(Refused):
+        stream.close()
+    assert not stream.is_closed
+
+
+def test_a_stream_is_created_once_although_another_thread_creates_it_meanwhile(device: Device, lib: Any) -> None:
+    def create(*arguments: object) -> int:
+        with pytest.raises(RuntimeError, match="exists already"):
+            stream.__init__()  # type: ignore[misc]
+        return int(before(*arguments))
+
+    stream = Stream.__new__(Stream)
+    with lib.override("aclrtCreateStreamWithConfig", create) as before:
+        stream.__init__()  # type: ignore[misc]
+    stream.close()
+
+
 def test_a_function_that_raises_after_the_launch_leaves_the_call_alive(lib: Any, stream: Stream) -> None:
     def launch(*arguments: Any) -> int:
         real(*arguments)

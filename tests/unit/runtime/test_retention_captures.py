@@ -13,6 +13,7 @@ from support.retention import alive, fill_and_forget
 
 from ascend_rt import Buffer, Event, PinnedBuffer, Stream, copy_async, fill_async
 from ascend_rt._native import handles
+from ascend_rt._runtime import captures
 from ascend_rt.errors import InvalidArgument
 from ascend_rt.testing import Latch
 
@@ -73,6 +74,29 @@ def test_a_graph_keeps_what_a_task_uses_although_its_capture_begins_or_ends_mean
     assert called == [1, 1]
     assert not handles.pending
     assert lib.aclmdlRIDestroy(graph[0]) == 0
+
+
+def test_a_task_whose_graph_is_not_known_is_kept_by_its_stream(
+    stream: Stream, lib: Any, ffi: Any, after: Any, request: pytest.FixtureRequest
+) -> None:
+    def begin() -> None:
+        assert lib.aclmdlRICaptureBegin(stream._handle, lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED) == 0
+        handles.note_graphs({})
+
+    request.addfinalizer(lambda: handles.note_graphs(captures.graphs))
+    memory = Buffer(64)
+    kept = weakref.ref(memory)
+    with Latch(stream):
+        fill_and_forget(stream)
+        after("aclrtMemsetAsync", begin)
+        with pytest.raises(KeyError):
+            fill_async(memory, 1, stream)
+        del memory
+        assert lib.aclmdlRICaptureEnd(stream._handle, graph := ffi.new("aclmdlRI *")) == 0
+        assert alive(kept) == [kept]
+    assert lib.aclmdlRIDestroy(graph[0]) == 0
+    stream.synchronize()
+    assert alive(kept) == []
 
 
 def test_a_record_that_a_capture_takes_lets_nothing_go(
