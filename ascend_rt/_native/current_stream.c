@@ -7,6 +7,7 @@ static PyObject *chosen; /* get() of the context variable with the stream of the
 /* Default streams of contexts, by their handles. */
 enum { PLACES_LOG2 = 6 };
 static PyObject *default_streams[1 << PLACES_LOG2];
+static PyObject *last_default; /* the one that was found last */
 static MUTEX(default_streams_mutex);
 
 static PyObject **place_of(const void *handle) {
@@ -25,8 +26,24 @@ static PyObject *find_default(void) {
     const bool is_right =
         code == ACL_SUCCESS && found != NULL && LOAD(found->handle.is_known) && found->handle.pointer == handle;
     PyObject *const result = is_right ? Py_NewRef((PyObject *)found) : NULL;
+    PyObject *const before = is_right ? exchange(&last_default, Py_NewRef(result)) : NULL;
     UNLOCK(default_streams_mutex);
+    Py_XDECREF(before);
     return result;
+}
+
+PyObject *likely_current_stream(enum chosen_by *by) {
+    PyObject *const found = LOAD(chosen) != NULL ? PyObject_CallNoArgs(chosen) : Py_NewRef(Py_None);
+    *by = BY_BLOCK;
+    if (found == NULL || is_stream(found)) {
+        return found;
+    }
+    Py_DECREF(found);
+    *by = BY_CONTEXT;
+    LOCK(default_streams_mutex);
+    PyObject *const likely = Py_XNewRef(last_default);
+    UNLOCK(default_streams_mutex);
+    return likely;
 }
 
 /* Takes the reference to what a block has chosen, which is for one context. */

@@ -70,32 +70,55 @@ static PyObject *event_close(PyObject *object, arguments args, Py_ssize_t count,
     return destroy(self, DESTROY);
 }
 
-bool record(event *self, stream *on) {
+enum recording record(event *self, stream *on, enum chosen_by by) {
     retention *const recording = on->retention;
     PyObject *const ended = retention_end(recording);
     if (ended == NULL && LOAD(recording->is_used) && PyErr_Occurred() != NULL) {
-        return false;
+        return RECORD_FAILED;
     }
     void *const event = self->handle.pointer, *const stream = on->handle.pointer;
-    bool is_captured = false;
-    aclError code;
+    bool is_captured = false, is_right = true;
+    aclError code = ACL_SUCCESS;
     event_begin_record(self, (PyObject *)recording);
     Py_BEGIN_ALLOW_THREADS;
     /* In a capture, the record is one of the graph, and says nothing about what was submitted before. */
     is_captured = ended != NULL && shared->captured_graph(stream) != 0;
-    code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
+    is_right = is_current(on, stream, by);
+    if (is_right) {
+        code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
+    }
     is_captured = is_captured || (ended != NULL && shared->captured_graph(stream) != 0); /* begun by another thread */
     Py_END_ALLOW_THREADS;
-    event_end_record(self, (PyObject *)recording, code == ACL_SUCCESS && !is_captured ? ended : NULL);
+    event_end_record(self, (PyObject *)recording, is_right && code == ACL_SUCCESS && !is_captured ? ended : NULL);
     Py_XDECREF(ended);
     if (code != ACL_SUCCESS) {
         fail(code, "aclrtRecordEvent");
-        return false;
+        return RECORD_FAILED;
+    }
+    if (!is_right) {
+        return NOT_CURRENT;
     }
     if (LOAD(self->window) != LOAD(recording->window)) {
         set_field(self, &self->window, get_field(recording, &recording->window));
     }
-    return true;
+    return RECORDED;
+}
+
+/* Records on the current stream. One release of the GIL asks for that and records, if it is the one of the last call.
+ */
+static enum recording record_on_current(event *self) {
+    enum chosen_by by;
+    PyObject *on = likely_current_stream(&by);
+    enum recording done = PyErr_Occurred() == NULL ? NOT_CURRENT : RECORD_FAILED;
+    if (on != NULL && has_pointer((handle *)on)) {
+        done = record(self, (stream *)on, by);
+    }
+    if (done == NOT_CURRENT) {
+        set(&on, current_stream());
+        done = on != NULL && is_usable(self) && is_usable(on) ? record(self, (stream *)on, BY_CALLER) : RECORD_FAILED;
+    }
+    Py_XDECREF(on);
+    return done;
 }
 
 static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {
@@ -103,8 +126,14 @@ static PyObject *event_record(PyObject *self, arguments args, Py_ssize_t count, 
     if (!parse(&paths[RECORD_ON].of, &given, args, count, names)) {
         return refuse_call(&paths[RECORD_ON], self, args, count, names);
     }
-    PyObject *const on = is_usable(self) ? given_or_current(given) : NULL;
-    const bool is_recorded = on != NULL && is_usable(on) && record((event *)self, (stream *)on);
+    if (!is_usable(self)) {
+        return NULL;
+    }
+    if (is_none(given)) {
+        return record_on_current((event *)self) == RECORDED ? Py_NewRef(Py_None) : NULL;
+    }
+    PyObject *const on = given_or_current(given);
+    const bool is_recorded = on != NULL && is_usable(on) && record((event *)self, (stream *)on, BY_CALLER) == RECORDED;
     Py_XDECREF(on);
     return is_recorded ? Py_NewRef(Py_None) : NULL;
 }

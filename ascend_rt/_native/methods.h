@@ -150,6 +150,24 @@ static inline bool find_limit(PyObject *timeout, int units_per_second, int32_t *
  * an exception, which has that text if C cannot take the size. */
 bool find_size(PyObject *given, const char *check_function, const char *too_big, size_t *nbytes);
 
+/* How a stream was chosen: by an argument, by a block, or as the default of the thread's context. */
+enum chosen_by { BY_CALLER, BY_BLOCK, BY_CONTEXT };
+
+/* A new reference to the stream that is current, unless the thread has another context than at the last call without a
+ * stream; NULL: unknown, or with an exception. Asks the runtime nothing. */
+PyObject *likely_current_stream(enum chosen_by *by);
+
+/* Returns true if the stream is current for the thread, which asks without the GIL. */
+static inline bool is_current(const stream *likely, void *pointer, enum chosen_by by) {
+    void *found = NULL;
+    if (by == BY_BLOCK) {
+        return FUNCTION(aclrtGetCurrentContext, GET_CONTEXT)(&found) == ACL_SUCCESS &&
+               (likely->context == 0 || likely->context == (uintptr_t)found);
+    }
+    return by == BY_CALLER ||
+           (FUNCTION(aclrtCtxGetCurrentDefaultStream, GET_DEFAULT_STREAM)(&found) == ACL_SUCCESS && found == pointer);
+}
+
 /* A new reference to the current stream. */
 PyObject *current_stream(void);
 /* A new reference to the stream that an argument of another type means; or NULL with an exception. */
@@ -291,8 +309,9 @@ PyObject *destroy(handle *self, int place);
 /* A new event, as Event() makes it. */
 PyObject *new_event(void);
 
-/* Returns whether the event is recorded; otherwise with an exception. */
-bool record(event *self, stream *on);
+/* Records an event on a stream, if that is current or was chosen by the caller; a failure has an exception. */
+enum recording { RECORDED, RECORD_FAILED, NOT_CURRENT };
+enum recording record(event *self, stream *on, enum chosen_by by);
 
 /* Keeps the batch that was open before the record of an event for which a stream waits: it may be complete with the
  * stream's work. The epoch before the wait is given. */

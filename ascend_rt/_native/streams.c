@@ -70,7 +70,7 @@ static PyObject *stream_record(PyObject *self, arguments args, Py_ssize_t count,
         return NULL;
     }
     PyObject *recorded = is_none(given) ? new_event() : Py_NewRef(given);
-    if (recorded != NULL && !record((event *)recorded, (stream *)self)) {
+    if (recorded != NULL && record((event *)recorded, (stream *)self, BY_CALLER) != RECORDED) {
         Py_CLEAR(recorded);
     }
     return recorded;

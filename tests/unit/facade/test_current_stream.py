@@ -11,6 +11,7 @@ from support.threads import in_thread
 
 from ascend_rt import Context, Device, Event, Stream
 from ascend_rt.errors import ClosedError, NoContext
+from ascend_rt.testing import Latch
 
 
 def test_it_is_the_default_stream_at_first(device: Device) -> None:
@@ -36,6 +37,33 @@ def test_an_event_is_recorded_there(stream: Stream) -> None:
     with stream.as_current():
         event.record()
     assert event._window is stream._retention.window
+
+
+def test_a_record_without_a_stream_follows_the_context(device: Device) -> None:
+    event, context = Event(), Context(0)
+    device.set_current()
+    with Latch(Stream.default()):
+        event.record()
+        assert not event.is_done
+        with context:
+            event.record()  # on the default stream of the other context, which is idle
+            event.synchronize()
+        event.record()
+        assert not event.is_done
+    event.synchronize()
+    context.close()
+
+
+def test_a_record_in_a_block_whose_context_was_left_is_on_the_default_stream(device: Device, stream: Stream) -> None:
+    event, context = Event(), Context(0)
+    device.set_current()
+    with stream.as_current(), Latch(stream):
+        event.record()
+        assert not event.is_done
+        with context:
+            event.record()
+            event.synchronize()
+    context.close()
 
 
 def test_its_context_is_current_with_it(device: Device) -> None:
