@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the runtime is initialised and given back: once per process, and only what we took.
+"""Initialising the runtime and giving it back: once per process, and only the references that we took.
 
 The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and the same for every library:
 
-1. Functions that are told of failed tasks hear what has failed by then; they have `_WORK_MS`. The callback gate is
-   closed; callbacks that are inside have `_WORK_MS` to return.
+1. Functions that wait for failed tasks are called for those that have failed by then; they have `_WORK_MS`. The
+   callback gate is closed; callbacks that are inside have `_WORK_MS` to return.
 2. From here on every other call, of any thread, raises ``RuntimeClosed``, and finalizers do nothing.
 3. Each context that we have open, explicit or primary, has the rest of that time to finish its work. Then it is given
    back together with its streams. A context with work that is still pending is left as it is: nothing is aborted, and
@@ -13,8 +13,8 @@ The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and t
 5. The library is disconnected, and one warning names what was not given back. If threads may be inside the vendor's
    library, the process ends without its destructors.
 
-The calls of steps 3 and 4 are made on a separate thread and have `_CALL_MS` each, because some have no time limit of
-their own: resetting a device waits for its work, and a process that is locked for a snapshot stops every call.
+The calls of steps 3 and 4 are made on a separate thread and have `_CALL_MS` each, because some C functions have no time
+limit: resetting a device waits for its work, and a process that is locked for a snapshot stops every call.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         def _give_back(self, function: Callable[..., int], /) -> int: ...
 
 
-# How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
+# Time that the exit waits for callbacks and pending work, and for one call of a C function without a time limit.
 _WORK_MS = 5_000
 _CALL_MS = 10_000
 
@@ -96,7 +96,7 @@ class DeviceEpoch(handles.DeviceEpoch):
         return max(*self.references.values(), *self.of_program.values()) <= 0
 
     def give_back(self, holder: str, undo: str, released: dict[str, int], *, every: bool) -> None:
-        """Count one reference of a holder as given back, or all of both holders; note how many of whom."""
+        """Count one reference of a holder as given back, or all of both holders; note the number of each."""
         for name in ("references", "of_program") if every else (holder,):
             counts = getattr(self, name)
             number = counts[undo] if every else 1
@@ -120,7 +120,7 @@ class Owner(NamedTuple):
     context: object = None  # the explicit one, kept alive: destroying the last one of a device frees its memory
 
 
-HOST = Owner(DeviceEpoch(-1))  # of objects that no reset of a device frees
+HOST = Owner(DeviceEpoch(-1))  # owns objects that no reset of a device frees
 
 _lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
@@ -134,7 +134,7 @@ explicit_contexts: WeakValueDictionary[int, ExplicitContext] = WeakValueDictiona
 owners: dict[int, Owner] = {}
 """The owner of new objects on each device, outside of explicit contexts, by the number of the device."""
 
-_contexts: dict[int, DeviceEpoch] = {}  # of the streams in them, by handle
+_contexts: dict[int, DeviceEpoch] = {}  # handle -> epoch of the streams in the context
 
 only_owner: Owner | None = None
 """Owner on the only device in use, which most programs need no call to find; None with several devices."""
@@ -144,9 +144,9 @@ usual_owner: Owner | None = None
 
 
 events: dict[int, Owner] = {}
-"""Where events live whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
+"""Owners of events whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
 
-A handle of an ended event stays in it: whoever has the number may still come with it.
+The handle of an ended event stays in the dictionary, because other code may still use the number.
 """
 
 
@@ -354,7 +354,7 @@ def _release_now(
         lib.ascend_rt_await_left(ffi.NULL)
         is_asked = True
         code = int(call(argument) if context is None else context._give_back(call))
-    except BaseException as error:  # of a signal handler; or the library has no such function
+    except BaseException as error:  # a signal handler raised it, or the library has no such function
         is_made = is_asked if context is None else not context._is_closing
         if released and (isinstance(error, AclError) or not is_made):
             _take_back(epoch, undo, released, ended)
@@ -545,7 +545,7 @@ def _is_accepted(function: str, argument: int) -> bool:
 
 
 def _is_done_by(end_of_work: float) -> bool:
-    """Wait for the work of the current context; what has failed is done."""
+    """Wait for the work of the current context; failed work counts as done."""
     remaining_ms = max(1, round(1000 * (end_of_work - monotonic())))
     try:
         call_within(remaining_ms + _CALL_MS, "aclrtSynchronizeDeviceWithTimeout", remaining_ms)

@@ -33,8 +33,8 @@ _WITHOUT_HANDLE = (AttributeError, ClosedError, InvalidHandle)
 class Resource(Handle):
     """An object that owns or borrows a handle of the runtime.
 
-    The methods that use ``_handle`` do not test it: of an object that is closed, or has ended with its device, it
-    raises the error.
+    The methods that use ``_handle`` do not test it: if the object is closed, or has ended with its device, the
+    attribute raises the error.
 
     Examples
     --------
@@ -122,10 +122,10 @@ class Resource(Handle):
         return self._is_closed
 
     def close(self) -> None:
-        """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed.
+        """Destroy the object of the runtime; closing twice is allowed. A borrowed handle is forgotten, not destroyed.
 
-        If that fails, the object stays open and may be closed again. What a reset of its device has ended is closed
-        without a call.
+        If the call fails, the object stays open and may be closed again. An object that ended with a reset of its
+        device is closed without a call.
         """
         if self._is_to_destroy:
             self._closing(self._destroy)
@@ -142,7 +142,7 @@ class Resource(Handle):
             self.close()
         except AclError as failure:
             if isinstance(error, AclError) and error.code == failure.code:
-                return  # told already
+                return  # reported already
             if isinstance(error, Exception) and isinstance(failure, TaskFailed):
                 raise  # Python chains the block's own error
             message = f"while a {self._what} was closed after an error: {failure}"

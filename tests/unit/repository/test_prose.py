@@ -40,9 +40,6 @@ PATTERNS = {
 LEFT = {
     "CHANGELOG.md": 58,
     "README.md": 1,
-    "ascend_rt/_runtime/": 48,
-    "ascend_rt/_native/": 0,
-    "ascend_rt/": 114,
     "docs/semantics/": 33,
     "docs/": 123,
     "examples/": 1,
