@@ -566,7 +566,9 @@ def _filling(dst: Buffer, value: int, itemsize: int = 1) -> tuple[Any, int, int,
     if rest:
         raise ValueError(f"size {dst.nbytes} is not a multiple of the item size {itemsize}")
     if itemsize == 4 and not _fills_words():
-        raise NotSupported(lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product cannot fill with words")
+        raise NotSupported(
+            lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product cannot fill 4-byte items"
+        )
     return pointer, dst.nbytes, value, count
 
 

@@ -60,7 +60,7 @@ needs_polling = True
 """True if the library reports nothing to exception callbacks: then only the stream itself can be asked."""
 
 refusal = ""
-"""Why it does not."""
+"""The reason why the library does not report failures to exception callbacks."""
 
 
 class FailedTask(NamedTuple):
@@ -73,7 +73,7 @@ class FailedTask(NamedTuple):
     thread : int
         The kernel's number of the thread that submitted it (``gettid``).
     code : int
-        The ``aclError`` that it failed with.
+        Its error code (``aclError``).
     kernel : str
         The name of the kernel; "" for other tasks, and if the library does not report it.
 
@@ -119,7 +119,7 @@ class FailureLog(handles.FailureLog):
         return ffi.cast(_REPORT, self.address)
 
     def deferred(self, function: str, task: Callable[[int], FailedTask | None]) -> AclError | None:
-        """Return the error of the report that is deferred, if there is one and it is of a task; it stays.
+        """Return the error of the deferred report, if there is one and it is about a task; the report stays.
 
         The function finds what is known of the task that failed with a code.
         """
@@ -162,7 +162,7 @@ _of_context: dict[int, FailureLog] = {}  # by handle
 
 
 def of_context(context: int) -> FailureLog:
-    """Return the log of the synchronizations of a device in a context, by its handle; 0, an unknown one: a new log."""
+    """Return the log of device synchronizations in a context, by its handle; a new log for 0 or an unknown one."""
     return (_of_context.get(context) or _of_context.setdefault(context, FailureLog())) if context else FailureLog()
 
 
@@ -261,7 +261,7 @@ def again(known: AclError, function: str) -> AclError:
 
 
 def newest(above: int, device: int, stream: int) -> FailedTask | None:
-    """Return the newest failed task of a stream of a device, of those that failed after so many others."""
+    """Return the newest failed task of a device's stream among those that failed after a number of others."""
     found = ffi.new(_FAILED_TASK)
     if not lib.ascend_rt_find_failed_task(above, device, stream, found):
         return None

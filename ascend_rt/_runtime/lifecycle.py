@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Discarded(Protocol):
-        """An object that is closed later than it was discarded."""
+        """An object that is closed later than it is discarded."""
 
         def _close_if_done(self) -> bool: ...
 
     class ExplicitContext(Protocol):
-        """An object of a context that it owns."""
+        """An object that owns a context."""
 
         @property
         def _owner(self) -> Owner: ...
@@ -76,7 +76,7 @@ _RESET_ALL = "aclrtResetDeviceForce"
 
 
 class DeviceEpoch(handles.DeviceEpoch):
-    """The time from the first of our references to a device to the last, or, of streams, the life of their context.
+    """The time from our first reference to a device to the last; for streams, the life of their context.
 
     Its end frees everything that was created in it, and a handle of it may crash the library. So the objects of an
     ended epoch are neither used nor given back: they know their state, which :meth:`end` changes.
@@ -114,7 +114,7 @@ class DeviceEpoch(handles.DeviceEpoch):
 
 
 class Owner(NamedTuple):
-    """The device, or of a stream the context, and the explicit context, if any, that an object was created in."""
+    """The device of an object (for a stream, its context) and the explicit context, if any, that it was created in."""
 
     epoch: DeviceEpoch
     context: object = None  # the explicit one, kept alive: destroying the last one of a device frees its memory
@@ -129,7 +129,7 @@ _deferred: deque[Discarded] = handles.deferred
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
 explicit_contexts: WeakValueDictionary[int, ExplicitContext] = WeakValueDictionary()
-"""Those that were created and not discarded, by their handles."""
+"""Explicit contexts that were created and not discarded, by their handles."""
 
 owners: dict[int, Owner] = {}
 """The owner of new objects on each device, outside of explicit contexts, by the number of the device."""
@@ -173,7 +173,7 @@ def initialize() -> None:
 
 
 def _other_configuration(code: int) -> InvalidArgument:
-    """Return the error of an initialisation without a configuration, where there was one before."""
+    """Return the error of an initialisation without a configuration after an earlier one with a configuration."""
     said = recent_message()
     text = (
         "other code has initialised the runtime with a configuration and finalised it; from then on the runtime takes "
@@ -194,7 +194,7 @@ def owner_of(device_id: int) -> Owner:
 
 
 def epoch_of_context(context: int, device_id: int) -> DeviceEpoch:
-    """Return the epoch of the streams in a context, by its handle: it ends with it, even if the device stays open."""
+    """Return the epoch of the streams in a context, by its handle: it ends with the context, not with the device."""
     with _lock:
         epoch = _contexts.get(context)
         if epoch is None or epoch.device_id != device_id:  # other code has destroyed an older one with this handle
@@ -211,7 +211,7 @@ def _begin(epoch: DeviceEpoch) -> Owner:
 
 
 def _find_usual_owner() -> None:
-    """Note after each change which owner can be known without a call."""
+    """Note, after each change, the owner that is known without a call."""
     global only_owner, usual_owner
     only_owner = next(iter(owners.values())) if len(owners) == 1 else None
     usual_owner = only_owner if only_owner is not None and not only_owner.epoch.references[_DESTROY] else None
@@ -229,7 +229,7 @@ def set_device(device_id: int) -> None:
 
 
 def references_to(device_id: int) -> int:
-    """Return how often a device was set, and not reset since."""
+    """Return the number of times that a device was set and not reset since."""
     owner = owners.get(device_id)
     return 0 if owner is None else owner.epoch.references[_RESET]
 
@@ -243,7 +243,7 @@ def primary_context(device_id: int) -> Any | None:
 
 
 def reset_device(device_id: int) -> None:
-    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees what is on the device."""
+    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees everything on the device."""
     _release(device_id, _RESET, device_id)
 
 
@@ -309,7 +309,7 @@ def _release(
 
 
 def count_for_program(device_id: int, undo: str) -> None:
-    """Count a reference to a device that the program has taken by pyACL; to give it back is up to the program."""
+    """Count a reference to a device that the program has taken by pyACL, and gives back itself."""
     with _lock:
         epoch = epoch_of(device_id)
         epoch.of_program[undo] += 1
@@ -394,7 +394,7 @@ def _contexts_without(epoch: DeviceEpoch, undo: str, argument: Any) -> list[int]
 
 
 def _end_contexts(contexts: list[int], ended: dict[int, DeviceEpoch]) -> None:
-    """End the epochs of the streams in contexts; note those that there are."""
+    """End the epochs of the streams in contexts, and note them."""
     for context in contexts:
         if context in _contexts:
             ended[context] = _contexts[context]

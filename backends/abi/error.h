@@ -252,7 +252,7 @@
 #define ACL_ERROR_RT_AICPU_INTERNAL_ERROR 507900 /* AI CPU */
 #define ACL_ERROR_RT_SOCKET_CLOSE 507901 /* host-device channel closed */
 #define ACL_ERROR_RT_AICPU_INFO_LOAD_RSP_ERR 507902 /* AI CPU */
-#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903 /* the capture was invalidated by a call that is not allowed in a capture | end it, and capture again without that call */
+#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903 /* the capture was invalidated by a call that is not allowed during a capture | end it, and capture again without that call */
 #define ACL_ERROR_RT_COMM_OP_RETRY_FAIL 507904 /* collective retry failed */
 #define ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT 507905 /* the process could not be locked in time | let its calls return first */
 #define ACL_ERROR_SNAPSHOT_LOCK_FAILED 507906 /* the process could not be locked | check the order of lock, backup, restore and unlock */
