@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CANN runtime of Ascend NPUs for Python, with a simulator for machines without one.
 
-Importing loads no library; the first call does. ``ascend_rt.use("sim")`` or ``ASCEND_RT_BACKEND`` chooses it.
-What a name needs is imported with its first use, numpy with that of what makes arrays.
+Importing the package does not load a library; the first call does. ``ascend_rt.use("sim")`` or ``ASCEND_RT_BACKEND``
+chooses the library. Modules are imported when one of their names is first used; numpy is imported only by functions
+that return arrays.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from importlib import import_module
 
 from ascend_rt._startup import source_tree
 
-TYPE_CHECKING = False  # importing typing costs more than all that is here
+TYPE_CHECKING = False  # importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
     from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
     from ascend_rt._runtime.driver import ffi, lib, library, supports, use
@@ -159,8 +160,8 @@ __all__ = [
 ]
 
 
-# Every name is imported when it is first used, and only what it needs: a program that makes raw calls alone loads no
-# facade, and the import of numpy takes twice as long as all the rest. Names by module:
+# Each name is imported when it is first used, with only the modules it needs: a program that makes only raw calls does
+# not load the facade, and importing numpy takes twice as long as everything else. Names by module:
 _NAMES = {
     "_startup.acl_finder": "install_acl",
     "_runtime.driver": "ffi lib library supports use",
@@ -197,7 +198,7 @@ _NAMES = {
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {*(module for module in _NAMES if not module.startswith("_")), "enums", "random", "sim", "testing"}
 
-if not TYPE_CHECKING:  # type checkers would take every name for known
+if not TYPE_CHECKING:  # type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         if name in _MODULES:

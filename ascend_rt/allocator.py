@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocators in Python that the runtime takes the workspaces of operators from.
+"""Allocators in Python that provide the workspace of operators.
 
-The way of a call: the runtime calls a C function with the allocator's handle, it passes the gate that closes when the
-interpreter ends, and :func:`ascend_rt_python_allocate` or :func:`ascend_rt_python_free` below calls the method. A block
-is the address of its memory.
+The path of a call: the runtime calls a C function with the allocator's handle, the function passes the gate that closes
+when the interpreter exits, and :func:`ascend_rt_python_allocate` or :func:`ascend_rt_python_free` below calls the
+method. A block is identified by the address of its memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class _Registration(NamedTuple):
     allocator: Allocator
     descriptor: Any
-    epoch: DeviceEpoch  # of the stream: another one may have its handle later
+    epoch: DeviceEpoch  # the stream's: a later stream may get the same handle
 
 
 _registered: dict[int, _Registration] = {}  # stream -> what the runtime may call for it
@@ -47,11 +47,11 @@ class Allocator(ABC):
     """The source of workspace for operators on a stream.
 
     Subclass it, or create one from functions with :meth:`from_functions`. The methods are called on the thread that
-    launches the operator; an exception in them goes to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``,
-    and the operator fails.
+    launches the operator. An exception in them is passed to :data:`ascend_rt.callback.on_error` and
+    ``sys.unraisablehook``, and the operator fails.
 
-    Streams that share an allocator must not run at the same time: synchronize one before the next is used. Before
-    memory is freed, synchronize the stream that used it.
+    Streams that share an allocator must not run at the same time: synchronize one before you use the next. Synchronize
+    the stream that used the memory before the memory is freed.
 
     Notes
     -----
@@ -73,24 +73,24 @@ class Allocator(ABC):
     allocate 4096
     """
 
-    __blocks: _Blocks  # mangled, because subclasses choose their names without regard to this class
+    __blocks: _Blocks  # mangled, so that it cannot collide with a name in a subclass
 
     def __new__(cls, *arguments: object, **keywords: object) -> Self:
-        """Prepare what the runtime needs, so that the constructor of a subclass need not call this class's."""
+        """Prepare what the runtime needs, so that a subclass's constructor does not have to call this class's."""
         allocator = super().__new__(cls)
         allocator.__blocks = _Blocks(allocator)
         return allocator
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Buffer:
-        """Return device memory of at least that size; raise :class:`OutOfMemory` if there is none."""
+        """Return device memory of at least ``nbytes`` bytes; raise :class:`OutOfMemory` if there is none."""
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
-        """Take back what :meth:`allocate` returned. Work of the stream may still use it."""
+        """Take back a buffer that :meth:`allocate` returned. The stream's pending work may still use it."""
 
     def allocate_near(self, nbytes: int, near: int) -> Buffer:
-        """Return memory at, or close to, an address that the runtime suggests; by default any."""
+        """Return memory at, or close to, an address that the runtime suggests; by default calls :meth:`allocate`."""
         return self.allocate(nbytes)
 
     @staticmethod
@@ -114,7 +114,7 @@ class Allocator(ABC):
         return _OfFunctions(allocate, free, allocate_near)
 
     def register(self, stream: Stream) -> None:
-        """Let operators on the stream use this allocator from now on; it replaces the one before.
+        """Let operators on the stream use this allocator from now on, instead of any allocator registered before.
 
         The allocator is kept alive until :meth:`unregister`, or until the stream is closed.
 
@@ -144,7 +144,7 @@ class Allocator(ABC):
             call("aclrtAllocatorDestroyDesc", before.descriptor)
 
     def unregister(self, stream: Stream) -> None:
-        """Let operators on the stream use the runtime's own allocator again; doing so twice is allowed.
+        """Let operators on the stream use the runtime's own allocator again; calling it twice is allowed.
 
         Does nothing if another allocator has replaced this one, or the stream is closed.
         """
@@ -162,14 +162,14 @@ class Allocator(ABC):
 
 
 class Blocks(ABC):
-    """What the runtime has from somebody's functions, and how it asks for more."""
+    """The blocks that the runtime holds from the functions of an allocator, and the calls that allocate and free."""
 
     def __init__(self) -> None:
         self.handle = ffi.new_handle(self)
 
     @abstractmethod
     def take(self, nbytes: int, near: int | None) -> int:
-        """Return the address of a new block, if possible beside that one."""
+        """Return the address of a new block, if possible next to the address ``near``."""
 
     @abstractmethod
     def give_back(self, address: int) -> None:
@@ -178,7 +178,7 @@ class Blocks(ABC):
     @property
     @abstractmethod
     def functions(self) -> tuple[Callable[..., object], Callable[..., object], Callable[..., object]]:
-        """Those that allocate, allocate nearby, and free, for the report of what they raise."""
+        """The functions that allocate, allocate nearby, and free, for the report of what they raise."""
 
 
 class _Blocks(Blocks):
@@ -234,9 +234,9 @@ def registered(stream: Stream) -> Allocator | None:
 
 
 def forget_stream(stream: int, epoch: DeviceEpoch | None = None) -> None:
-    """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration for ever.
+    """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration forever.
 
-    The registration of a stream that went with its context goes when a new stream gets the handle: until then, the
+    If a stream ended with its context, its registration is removed when a new stream gets the handle: until then, the
     handle must not reach the library.
 
     Parameters
@@ -244,7 +244,7 @@ def forget_stream(stream: int, epoch: DeviceEpoch | None = None) -> None:
     stream : int
         The handle.
     epoch : DeviceEpoch, optional
-        Of the stream that is meant; None is a new stream, which has the handle of an older one.
+        The epoch of the stream; None for a new stream that got the handle of an older one.
     """
     found = _registered.get(stream)
     if found is None or (epoch is not None and (epoch is not found.epoch or epoch.is_over)):
@@ -260,7 +260,7 @@ def forget_stream(stream: int, epoch: DeviceEpoch | None = None) -> None:
 
 @ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator, unused-ignore]
 def ascend_rt_python_allocate(allocator: Any, nbytes: int, wish: Any) -> Any:
-    """Enter Python for an allocation; NULL tells the runtime that it failed."""
+    """Enter Python for an allocation; NULL means that it failed."""
     blocks = cast(Blocks, ffi.from_handle(allocator))
     try:
         return ffi.cast("void *", blocks.take(nbytes, None if wish == ffi.NULL else address(wish)))
@@ -289,11 +289,11 @@ class AllocatorStatistics(NamedTuple):
     Attributes
     ----------
     used, used_peak : int
-        What is allocated, and the largest value so far.
+        Memory in use, and the largest value so far.
     reserved, reserved_peak : int
-        What was taken from the device, and the largest value so far.
+        Memory allocated from the device, and the largest value so far.
     hits, misses : int
-        Allocations that the cache served, and that the device had to.
+        Number of allocations served from the cache, and from the device.
 
     Examples
     --------
@@ -314,15 +314,15 @@ class AllocatorStatistics(NamedTuple):
 class CachingAllocator(Allocator):
     """An allocator that keeps freed buffers and allocates from them.
 
-    Sizes are rounded up to 512 bytes, above 1 MiB to 2 MiB. A cached buffer is given out if it is on the device of the
-    calling thread's context and at most half of it would be wasted. What was freed is given out again at once, which is
-    right in the order of one stream: use an allocator for one stream, or synchronize before another one's turn. Closing
-    a buffer gives it back to the device instead. Safe to call from several threads.
+    Sizes are rounded up to a multiple of 512 bytes, and above 1 MiB to a multiple of 2 MiB. A cached buffer is reused
+    if it is on the device of the calling thread's context and at most half of it would be wasted. A freed buffer is
+    available again at once, which is safe within one stream: use an allocator for one stream only, or synchronize
+    before another stream uses it. Closing a buffer returns its memory to the device. Safe to call from several threads.
 
     Parameters
     ----------
     max_nbytes : int, optional
-        The most that is taken from devices; None is no limit.
+        The maximum amount of device memory that the allocator takes; None for no limit.
 
     Examples
     --------
@@ -340,19 +340,19 @@ class CachingAllocator(Allocator):
         self._lock = new_lock()  # a finalizer may free inside
         # While one thread empties the cache, another would find it empty and the limit still reached.
         self._emptying = new_lock()
-        self._sizes: defaultdict[DeviceEpoch, list[int]] = defaultdict(list)  # of the cached buffers, sorted
+        self._sizes: defaultdict[DeviceEpoch, list[int]] = defaultdict(list)  # sizes of the cached buffers, sorted
         self._cached: defaultdict[tuple[DeviceEpoch, int], list[CachedBuffer]] = defaultdict(list)
         self._given: set[int] = set()  # by id
         self._last_uses: list[Event] = []  # on streams that have left
         self._used = self._used_peak = self._reserved = self._reserved_peak = self._hits = self._misses = 0
 
     def allocate(self, nbytes: int) -> Buffer:
-        """Return a buffer of at least that size on the device of the calling thread's context.
+        """Return a buffer of at least ``nbytes`` bytes on the device of the calling thread's context.
 
         Raises
         ------
         OutOfMemory
-            The limit is reached, or the device's memory is exhausted, even with nothing cached.
+            The limit is reached, or the device's memory is exhausted, even after the cache was emptied.
         NoContext
             The calling thread has no current context.
         """
@@ -370,7 +370,7 @@ class CachingAllocator(Allocator):
             return self._give(buffer)
 
     def free(self, buffer: Buffer) -> None:
-        """Keep a buffer for later.
+        """Keep a buffer in the cache for later allocations.
 
         Raises
         ------
@@ -390,7 +390,7 @@ class CachingAllocator(Allocator):
             self._keep(cast(CachedBuffer, buffer))
 
     def empty_cache(self) -> None:
-        """Give what is cached back, after the work of the streams that the allocator is, or was, registered for.
+        """Free the cached buffers, after waiting for the streams that the allocator is, or was, registered for.
 
         Raises
         ------
@@ -482,7 +482,7 @@ class CachingAllocator(Allocator):
             return True
 
     def _empty(self) -> bool:
-        """Close what is cached; return whether there was anything."""
+        """Close the cached buffers; return True if there were any."""
         with self._emptying:
             with self._lock:
                 buffers = [buffer for same_size in self._cached.values() for buffer in same_size]
@@ -510,7 +510,7 @@ class CachingAllocator(Allocator):
 
 
 class CachedBuffer(Buffer):
-    """A buffer that an allocator has from the device; closing it notifies the allocator."""
+    """A buffer that a caching allocator took from the device; closing it notifies the allocator."""
 
     __slots__ = ("_allocator",)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cache maintenance: tell the device's cache what is needed next, or what is not any more.
+"""Cache maintenance: prefetch memory into the device's cache, or remove memory that is not needed any more.
 
-910B, 910C and 950 have the plain operations (:func:`cmo_prefetch`, :func:`cmo`). 310B has those with barriers, for
+910B, 910C and 950 have the plain operations (:func:`cmo_prefetch`, :func:`cmo`). 310B has operations with barriers, for
 streams that are bound to a model. No product has both.
 """
 
@@ -29,7 +29,7 @@ def cmo_prefetch(buffer: Buffer, stream: Stream | None = None) -> None:
     Parameters
     ----------
     buffer : Buffer
-        The memory; kept alive until that is done.
+        The memory to prefetch; kept alive until the operation is done.
     stream : Stream, optional
         Default :meth:`Stream.current`.
 
@@ -40,8 +40,7 @@ def cmo_prefetch(buffer: Buffer, stream: Stream | None = None) -> None:
 
     Notes
     -----
-    ``aclrtCmoAsync``; enqueues only. Of 4 GiB and more the runtime takes the size modulo 4 GiB. 910B, 910C, 950. API
-    reference 11-06.
+    ``aclrtCmoAsync``; enqueues only. The runtime takes the size modulo 4 GiB. 910B, 910C, 950. API reference 11-06.
 
     Examples
     --------
@@ -62,21 +61,22 @@ def cmo(buffer: Buffer, operation: CmoType | int, stream: Stream | None = None, 
     Parameters
     ----------
     buffer : Buffer
-        The memory; kept alive until the stream is known to be done, or closed: a model that runs later needs it longer.
+        The memory; kept alive until the stream is known to be done, or is closed. A model that runs later needs it
+        longer: keep it alive until then.
     operation : CmoType
-        ``PREFETCH``, ``WRITEBACK``, ``INVALID`` or ``FLUSH``. Documented for the plain form is ``PREFETCH`` alone.
+        ``PREFETCH``, ``WRITEBACK``, ``INVALID`` or ``FLUSH``. CANN documents only ``PREFETCH`` for the plain form.
     stream : Stream, optional
         The operation runs in its order; default :meth:`Stream.current`. With a barrier it must be bound to a model.
     barrier : int, optional
-        Takes the form with barriers: the number, from 1 on, that :func:`cmo_barrier` waits for, of an ``INVALID``; 0 of
-        the others.
+        Use the form with barriers. For ``INVALID``, this is the number, from 1 on, that :func:`cmo_barrier` waits for;
+        for the other operations it must be 0.
 
     Raises
     ------
     NotSupported
         The product does not have this form.
     AclError
-        The stream is not bound to a model (507000), which the form with barriers needs.
+        The form with barriers was used, and the stream is not bound to a model (507000).
 
     Notes
     -----
@@ -100,7 +100,7 @@ def cmo_barrier(barriers: Sequence[int], stream: Stream | None = None) -> None:
     Parameters
     ----------
     barriers : sequence of int
-        One to six numbers that :func:`cmo` has used before in the stream's model.
+        One to six numbers that were passed to :func:`cmo` before in the stream's model.
     stream : Stream, optional
         Bound to a model; default :meth:`Stream.current`.
 

@@ -4,13 +4,12 @@
 The path of a call into Python and back:
 
 1. :meth:`Stream.launch_host_func` wraps the function and its arguments in a call and keeps it in the set of pending
-   calls, which does not depend on the life of the stream's Python object; or with the graph, if the stream is being
-   captured.
+   calls, which is independent of the stream's Python object. If the stream is being captured, the graph keeps it.
 2. The runtime gets a C function and the address of the call (``aclrtLaunchHostFunc``).
-3. On the context's callback thread the runtime calls the function, once all earlier work of the stream is done.
-4. The function (``host_functions.c``) passes the gate into Python, unless the interpreter is about to end; then the
-   call is dropped. It takes the call out of the set, if it is there, and runs it.
-5. An exception has no caller to be raised in: :func:`report` passes it to :data:`on_error` if that is set, and to
+3. The runtime calls the C function on the context's callback thread, once all earlier work of the stream is done.
+4. The C function (``host_functions.c``) passes the gate into Python, removes the call from the set, if it is there, and
+   runs it. If the interpreter is about to exit, the gate is closed and the call is dropped.
+5. An exception cannot be raised in a caller, so :func:`report` passes it to :data:`on_error`, if that is set, and to
    ``sys.unraisablehook``, which prints it; the stream goes on.
 
 Examples
@@ -38,17 +37,17 @@ from ascend_rt._runtime.report import show
 __all__ = ["on_error"]
 
 on_error: Callable[[BaseException, Callable[..., object]], object] | None = None
-"""Called with the exception and the function whenever a Python function fails that has no caller; None is no hook.
+"""A hook that is called with the exception and the function when a function without a Python caller fails, or None.
 
-Those are functions in a stream and of :func:`ascend_rt.on_task_failed`, kernels in Python, and allocators.
+This covers host functions in streams, functions of :func:`ascend_rt.on_task_failed`, kernels in Python and allocators.
 """
 
 _pending: set[handles.Call] = handles.pending
 
 
 def launched(stream: int) -> list[handles.Call]:
-    """Return the calls that a stream has so far: those that an abort or a destruction drops, unlike later ones."""
-    wanted = stream or None  # NULL is another stream in each context
+    """Return the calls that a stream has so far, which an abort or a destruction drops, unlike later ones."""
+    wanted = stream or None  # NULL is a different stream in each context
     return [call for call in _pending.copy() if call.stream == wanted and call.is_launched]
 
 
@@ -58,12 +57,12 @@ def drop(calls: list[handles.Call]) -> None:
 
 
 def is_inside() -> bool:
-    """Whether the calling thread runs a host function: there, waiting for its stream would never end."""
+    """Return True if the calling thread runs a host function, which would wait for its stream forever."""
     return handles.is_inside()
 
 
 def report(error: BaseException, function: Callable[..., object], place: str) -> None:
-    """Report an exception that has no caller to be raised in; the place is a text such as "kernel boom"."""
+    """Report an exception that cannot be raised in a caller; the place is a text such as "kernel boom"."""
     if on_error is not None:
         try:
             on_error(error, function)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts: which device the calling thread works on, and to which set of streams its objects belong."""
+"""Contexts: the device that the calling thread works on, and the set of streams that its objects belong to."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Context(Place, Resource):
-    """An explicit context of a device, with a default stream of its own.
+    """An explicit context of a device, with a separate default stream.
 
-    Most programs need none: :meth:`Device.set_current` makes the device's primary context current. Inside ``with
-    context:`` this one is current, afterwards the previous one is; ``close()`` destroys it. A thread that has no
-    context when it creates one gets the new one.
+    Most programs do not need one: :meth:`Device.set_current` makes the device's primary context current. ``with
+    context:`` makes the context current for a block and restores the previous one at its end; ``close()`` destroys the
+    context. If the calling thread has no context yet, the new context becomes current.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Context(Place, Resource):
 
     Notes
     -----
-    ``aclrtCreateContext``, ``aclrtDestroyContext``; not blocking but for the destruction, which waits for the work of
-    the context's streams. Discarding a context that has work left does not: it is destroyed when the work is done, by
-    one of the next calls that create a stream or synchronize a device. All products. API reference 05.
+    ``aclrtCreateContext``, ``aclrtDestroyContext``; creating does not block, destroying waits for the work of the
+    context's streams. Discarding a context that has work left does not wait: a later call that creates a stream or
+    synchronizes a device destroys the context when its work is done. All products. API reference 05.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Context(Place, Resource):
     """
 
     __slots__ = ("_log",)
-    _log: FailureLog  # of a context that this object destroys
+    _log: FailureLog  # only of a context that this object destroys
     _what = "context"
     _needs_context = True  # to ask whether it has work left
 
@@ -86,7 +86,7 @@ class Context(Place, Resource):
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
-        """Borrow a context of another owner by its handle; it is never destroyed by this object."""
+        """Borrow a context of another owner by its handle; this object never destroys it."""
         borrowed = ffi.cast("aclrtContext", check_address(handle))
         return cls._lend(borrowed, _owner_of_context(borrowed))
 
@@ -135,12 +135,12 @@ class Context(Place, Resource):
             retention.conclude_all(self._log, 0, "aclrtSynchronizeDevice", None, device, handle)
 
     def _finish(self) -> int:
-        """Wait for the work; what a task has failed with stays deferred. Return the handle."""
+        """Wait for the work and return the handle; the failure of a task stays deferred."""
         handle, log = self.handle, self._log
         with suppress(AclError):  # unless other code has destroyed it
             code, _ = self._call(blocking.wait_for_context, log)
             if retention.has_reported(code, handle) or isinstance(error_for(code, ""), DeviceLost):
-                log.discard()  # it stays: in STOP mode, and of a device that is lost
+                log.discard()  # the code stays in STOP mode, and for a device that is lost
         return handle
 
     def _discard(self, is_too_late: Callable[[], bool] = sys.is_finalizing) -> None:  # bound: this module may be empty
@@ -155,13 +155,13 @@ class Context(Place, Resource):
             return
 
     def _close_if_done(self) -> bool:
-        """Close a context that was discarded, unless it has work left; what goes wrong becomes a warning."""
+        """Close a context that was discarded, unless it has work left; an error becomes a warning."""
         if self._is_open and self._is_to_destroy and (self._lacks_context() or self._is_busy()):
             return False
         return super()._close_if_done()
 
     def _is_busy(self) -> bool:
-        """Whether the destruction would wait. A failure that is found is lost, as it would be by the destruction."""
+        """Return True if the destruction would wait. A failure that is found is lost, as in the destruction."""
         try:
             code = self._call(lib.aclrtSynchronizeDeviceWithTimeout, 1)
         except AclError:  # it was destroyed by other code
@@ -174,7 +174,7 @@ class Context(Place, Resource):
 
 
 def owner_of_new(device_id: int | None = None) -> Owner:
-    """Return what a new object lives in: on the device of the calling thread's context, or on the one that is given."""
+    """Return the owner of a new object on the device of the calling thread's context, or on the given device."""
     usual = lifecycle.usual_owner
     if usual is not None and device_id in (None, usual.epoch.device_id):
         return usual
@@ -186,18 +186,18 @@ def owner_of_new(device_id: int | None = None) -> Owner:
 
 
 def owner_of_stream(context: int) -> Owner:
-    """Return what a new stream lives in, in the calling thread's context, whose handle is given."""
+    """Return the owner of a new stream in the calling thread's context, whose handle is given."""
     created_in = owner_of_new()
     return Owner(lifecycle.epoch_of_context(context, created_in.epoch.device_id), created_in.context)
 
 
 def owner_on_device() -> Owner:
-    """Return what a new object lives in that needs no context, only its device: the one of the thread's context."""
+    """Return the owner of a new object that needs no context, only a device: the one of the thread's context."""
     return lifecycle.only_owner or lifecycle.owner_of(current_device_id())
 
 
 def _owner_of_context(handle: Any) -> Owner:
-    """Return what a context lives in: it is one of ours, or the current one, or of a device that is not known."""
+    """Return the owner of a context: one of ours, the current one, or one of an unknown device."""
     explicit = lifecycle.explicit_contexts.get(address(handle))
     if explicit is not None:
         return explicit._owner
@@ -205,7 +205,7 @@ def _owner_of_context(handle: Any) -> Owner:
 
 
 def owner_of_borrowed() -> Owner:
-    """Return what a borrowed object is assumed to live in: on the device of the thread's context, if it has one."""
+    """Return the assumed owner of a borrowed object: the device of the thread's context, if it has one."""
     return HOST if current_handle_or_none() is None else owner_on_device()
 
 

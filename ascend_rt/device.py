@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: counting them, making one current, asking about them."""
+"""Devices: count them, make one current, query their properties."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _Kind = TypeVar("_Kind", bound=IntEnum)
 
-# Of an attribute that the product does not have, or that the library does not know: which of them, depends on the
-# release (docs/semantics/device_context_init_errors.md section 5, aclrtGetDeviceInfo).
+# Codes for an attribute that the product lacks or that the library does not know; the choice between the two depends on
+# the release (docs/semantics/device_context_init_errors.md section 5, aclrtGetDeviceInfo).
 _NOT_TOLD = (lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, lib.ACL_ERROR_RT_PARAM_INVALID)
 
 
@@ -44,7 +44,7 @@ class MemoryInfo(NamedTuple):
 
 
 class MemoryUsage(NamedTuple):
-    """Memory of one component of a program on a device, in bytes.
+    """The device memory that one component of the software uses, in bytes.
 
     Examples
     --------
@@ -60,11 +60,11 @@ class MemoryUsage(NamedTuple):
 class Device(Place):
     """An NPU of this machine.
 
-    Creating the object costs nothing and touches no device. :meth:`set_current` makes the device's primary context the
-    calling thread's; a thread that has none cannot create streams, events or memory, and new threads start without
-    one. ``with Device(1):`` does the same for a block, and restores the previous context at its end; the device stays
-    open. Methods that need the device to be current do so too. The runtime cannot remove a thread's last context: a
-    thread that had none keeps the device's.
+    Creating the object is cheap and does not touch the device. :meth:`set_current` makes the device's primary context
+    the current context of the calling thread. New threads start without a context, and a thread without one cannot
+    create streams, events or memory. ``with Device(1):`` makes the device current for a block and restores the previous
+    context at its end; the device stays open. Methods that need the device to be current do the same for their call.
+    The runtime cannot remove a thread's context: a thread that had none before keeps the device's.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Device(Place):
 
     @classmethod
     def all(cls) -> list[Device]:
-        """Return all visible devices, by their numbers; needs no context.
+        """Return all visible devices in the order of their numbers; needs no context.
 
         Examples
         --------
@@ -136,7 +136,7 @@ class Device(Place):
 
     @property
     def uuid(self) -> UUID:
-        """The unique number of the device (``aclrtDeviceGetUuid``); needs no context. 910B, 910C, 950."""
+        """The UUID of the device (``aclrtDeviceGetUuid``); needs no context. 910B, 910C, 950."""
         from uuid import UUID
 
         lifecycle.initialize()
@@ -160,8 +160,8 @@ class Device(Place):
         Parameters
         ----------
         force : bool, default False
-            Undo all of them at once, also those of other code in the process (``aclrtResetDeviceForce``): the way back
-            from :class:`DeviceLost`.
+            Undo all calls at once, including those of other code in the process (``aclrtResetDeviceForce``). This is
+            how to recover from :class:`DeviceLost`.
 
         Raises
         ------
@@ -170,12 +170,12 @@ class Device(Place):
 
         Notes
         -----
-        The last reset waits for the device's work and destroys the primary context with its streams; the calling
-        thread has no context afterwards, not even if its context was the primary one of another device. Unless an
-        explicit context keeps the device open, its memory is freed too, and all objects that live on it end: they raise
-        :class:`InvalidHandle`, and closing them does nothing. If the reset fails, they are open again. The exit of the
-        interpreter undoes the remaining calls of :meth:`set_current`. A failed task that was not reported before is not
-        reported by the reset.
+        The last reset waits for the device's work and destroys the primary context and its streams. Afterwards the
+        calling thread has no context, even if its context was the primary one of another device. Unless an explicit
+        context keeps the device open, the device's memory is freed too, and all objects on it end: they raise
+        :class:`InvalidHandle`, and closing them does nothing. If the reset fails, they are open again. When the
+        interpreter exits, it undoes the remaining calls of :meth:`set_current`. The reset does not report tasks that
+        have failed.
         """
         references = lifecycle.references_to(self._id)
         if references == 1 or (force and references):
@@ -194,7 +194,7 @@ class Device(Place):
                 context.Context._lend(primary, HOST)._call(blocking.wait_for_context, failures.FailureLog())
 
     def attribute(self, attribute: DevAttr) -> int:
-        """Ask for a number that describes the device (``aclrtGetDeviceInfo``); needs no context.
+        """Return the value of an attribute of the device (``aclrtGetDeviceInfo``); needs no context.
 
         Examples
         --------
@@ -209,14 +209,14 @@ class Device(Place):
 
     @property
     def properties(self) -> DeviceProperties:
-        """The device's cores, memory, numbers and architecture; asked anew each time, needs no context.
+        """The device's cores, memory, numbers and architecture; queried at each access, needs no context.
 
         Raises
         ------
         InvalidArgument
             There is no such device.
         NotSupported
-            The library is too old for such questions.
+            The library is too old to report device properties.
 
         Notes
         -----
@@ -238,7 +238,7 @@ class Device(Place):
             x, y, z = map(of_950, attributes)
             return None if x is None or y is None or z is None else (x, y, z)
 
-        # First what every library tells: it is the number of a device that does not exist that it refuses.
+        # Begin with the attributes that every library reports: if these are refused, the device does not exist.
         return DeviceProperties(
             ai_cores=ask(DevAttr.AICORE_CORE_NUM),
             cube_cores=ask(DevAttr.CUBE_CORE_NUM),
@@ -276,9 +276,9 @@ class Device(Place):
         return int(out[0])
 
     def can_access(self, peer: Device) -> bool:
-        """Whether this device could read and write memory of another one (``aclrtDeviceCanAccessPeer``).
+        """Return True if this device could read and write memory of another one (``aclrtDeviceCanAccessPeer``).
 
-        Needs no context. The same device is an :class:`InvalidArgument`.
+        Needs no context. Passing the same device raises :class:`InvalidArgument`.
         """
         lifecycle.initialize()
         out = ffi.new("int32_t *")
@@ -288,7 +288,7 @@ class Device(Place):
     def enable_access(self, peer: Device) -> None:
         """Let this device read and write memory of another one; makes this device current for the call.
 
-        The other device needs the same for the opposite direction. Copies between two devices need it.
+        Copies between two devices need this. Access in the opposite direction must be enabled separately.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class Device(Place):
 
         Notes
         -----
-        ``aclrtDeviceEnablePeerAccess``; not blocking. 910B, 910C, 310P, 910, 950. Again is allowed.
+        ``aclrtDeviceEnablePeerAccess``; not blocking. 910B, 910C, 310P, 910, 950. Calling it twice is allowed.
 
         Examples
         --------
@@ -313,7 +313,7 @@ class Device(Place):
         self._call(call, "aclrtDeviceDisablePeerAccess", id_of(peer))
 
     def has_access(self, peer: Device) -> bool:
-        """Whether :meth:`enable_access` is in force (``aclrtDevicePeerAccessStatus``); needs no context."""
+        """Return True if :meth:`enable_access` is in force (``aclrtDevicePeerAccessStatus``); needs no context."""
         lifecycle.initialize()
         out = ffi.new("int32_t *")
         call("aclrtDevicePeerAccessStatus", self._id, id_of(peer), out)
@@ -327,7 +327,7 @@ class Device(Place):
         return MemoryInfo(int(free[0]), int(total[0]))
 
     def memory_usage(self) -> list[MemoryUsage]:
-        """Return the memory that each component has on the device, the largest first; not on 950.
+        """Return the device memory that each component uses, the largest first; not on 950.
 
         Notes
         -----
@@ -349,7 +349,7 @@ class Device(Place):
         return self._call(Stream.default)
 
     def synchronize(self, timeout: float | None = None) -> None:
-        """Wait until all streams are done: of the thread's context, if it is on this device, else of the primary one.
+        """Wait for all streams of the thread's context, if that is on this device, else of the primary context.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ class Device(Place):
         Timeout
             The streams were not done in time; they keep running.
         TaskFailed
-            A task of one of the streams failed; reported once, of several the first one.
+            A task of one of the streams failed. Each failure is reported once; if several tasks failed, the first.
 
         Notes
         -----
@@ -383,7 +383,7 @@ class Device(Place):
         lifecycle.close_deferred()
 
     def _wait(self, limit: int) -> tuple[int, failures.FailureLog, int, str]:
-        """Wait for the streams of the calling thread's context; return that, its log, the code and its text."""
+        """Wait for the streams of the calling thread's context; return its address, its log, the code and its text."""
         where = address(context.current_handle())
         log = failures.of_context(where)
         return where, log, *blocking.wait_for_context(log, limit)
@@ -413,7 +413,7 @@ def _member(kind: type[_Kind], value: int | None) -> _Kind | int | None:
 
 
 def id_of(device: Device) -> int:
-    """Return the number of a device; TypeError if it is none."""
+    """Return the number of a device; TypeError if the argument is not a Device."""
     if not isinstance(device, Device):
         raise TypeError(f"expected a Device such as Device(0), got {device!r}")
     return device.id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What :attr:`Device.properties` tells; apart from devices, because few programs need it and dataclasses."""
+"""The result of :attr:`Device.properties`, separate because few programs need it, and dataclasses import slowly."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceProperties:
-    """Properties of a device; None if its product lacks one, or the library is too old to report it.
+    """Properties of a device. A property is None if the product lacks it or the library is too old to report it.
 
     Attributes
     ----------
     ai_cores, cube_cores, vector_cores, ai_cpus : int
-        Numbers of cores; an AI core may be a cube core and some vector cores.
+        Numbers of cores; an AI core may consist of a cube core and some vector cores.
     memory_nbytes, l2_cache_nbytes : int
         Sizes in bytes.
     chip_id : int
@@ -25,7 +25,7 @@ class DeviceProperties:
     smp_id : int
         Equal for devices that run under one operating system.
     is_virtual : bool
-        Whether it is a part of a chip, in a virtual machine or a container.
+        True if it is a part of a chip, in a virtual machine or a container.
     arch : int or None
         The version of the architecture, for instance 2201.
     super_pod_id, super_pod_server_id, super_pod_device_id : int or None
@@ -37,13 +37,13 @@ class DeviceProperties:
     host_link : HostDeviceConnectType or int or None
         The link to the host.
     custom_op_privilege : bool or None
-        Whether custom operators on its AI CPUs may make more system calls.
+        True if custom operators on its AI CPUs may make additional system calls.
     warp_size : int or None
-        Threads of a warp; this and what follows is of 950 alone.
+        Threads of a warp. This property and the ones below exist only on 950.
     max_threads_per_vector_core, max_threads_per_block, max_blocks_per_grid : int or None
         Upper limits of a launch.
     max_grid, max_block : tuple of int or None
-        The same in x, y and z.
+        Upper limits of a launch in x, y and z.
     unified_buffer_nbytes : int or None
         Local memory of a vector core, in bytes.
 

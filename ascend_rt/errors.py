@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: :class:`AscendError` is the base of all, :class:`AclError` of those that a call of the runtime ended with.
+"""Errors: :class:`AscendError` is the base class of all, :class:`AclError` of the failures of calls to the runtime.
 
-Each subclass also inherits the Python exception that means the same, so ``except TimeoutError`` works too. What cannot
-be raised, because it happens in a destructor or at the interpreter's exit, becomes an :class:`AclWarning`. Arguments of
-a wrong type or value, which never reach the runtime, raise ``TypeError`` and ``ValueError`` as everywhere in Python.
+Each subclass also inherits from the matching built-in exception, so ``except TimeoutError`` works too. An error that
+cannot be raised, because it happens in a destructor or when the interpreter exits, becomes an :class:`AclWarning`.
+Arguments of a wrong type or value, which never reach the runtime, raise ``TypeError`` and ``ValueError`` as usual.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AscendError(Exception):
-    """The base of every exception of this package but those for wrong arguments.
+    """The base class of every exception of this package, except those for wrong arguments.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class AscendError(Exception):
     else:
 
         def add_note(self, note: str) -> None:
-            """Add a line to the text, because tracebacks show no notes (PEP 678)."""
+            """Add a line to the text, because these releases do not show notes in tracebacks (PEP 678)."""
             self._notes = [*getattr(self, "_notes", ()), note]
 
         def __str__(self) -> str:
@@ -55,7 +55,7 @@ def in_full(error: BaseException) -> str:
 
 
 def cause_in(message: str) -> str:
-    """Return a text of the runtime without the name of a C function before it."""
+    """Return a text of the runtime without a leading name of a C function."""
     name, colon, rest = message.partition(": ")
     return rest if colon and name.startswith("acl") and name.isalnum() else message
 
@@ -73,15 +73,15 @@ class AclError(AscendError):
     name : str
         Its symbolic name.
     group : str
-        Which layer failed, and whether the use, the resources or the layer itself is at fault.
+        The layer that failed, and the kind of fault: usage, resources, or the layer itself.
     function : str
         The C function that failed.
     message : str
         The text of the runtime (``aclGetRecentErrMsg``), or the meaning of the code.
     hint : str
-        What to do.
+        A remedy.
     task : FailedTask or None
-        The failed task that the call reports; None if there is none, or the library does not report it.
+        The failed task that the call reports; None if there is none, or if the library does not report it.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class AclError(AscendError):
 
     def _summary(self) -> str:
         text = cause_in(self.message).partition("\n")[0]
-        if self.task is not None:  # of which a note names the stream
+        if self.task is not None:  # a note names its stream
             text = text.replace(f" of stream {self.task.stream}", "", 1)
         return f"{self.function}: [{self.code} {self.name}] {text}"
 
@@ -127,13 +127,13 @@ def _described(code: int) -> tuple[str, str, str, str]:
     name = f"aclError {code}"
     try:
         from ascend_rt._generated.error_table import ERRORS  # a large table, and only failures need it
-    except OSError as error:  # the process can open no more files: the failure itself must not be hidden by that
+    except OSError as error:  # the process cannot open more files, which must not hide the failure itself
         return name, "unknown", "error code whose meaning cannot be read", f"its meaning cannot be read: {error}"
     return ERRORS.get(code, (name, "unknown", "unknown error code", ""))
 
 
 class InvalidArgument(AclError, ValueError):
-    """An argument was refused.
+    """The runtime refused an argument.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class InvalidArgument(AclError, ValueError):
 
 
 class InvalidHandle(AclError, ValueError):
-    """A handle is destroyed, foreign, or of another type; or its object has ended with its context or device.
+    """A handle was destroyed, is unknown or has another type; or its object has ended with its context or device.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class InvalidHandle(AclError, ValueError):
 
 
 class NoContext(AclError, RuntimeError):
-    """The calling thread has no current context, or the object belongs to another one.
+    """The calling thread has no current context, or the object belongs to a different context.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class ResourceExhausted(AclError, RuntimeError):
 
 
 class Timeout(AclError, TimeoutError):
-    """Something was not done in time.
+    """An operation did not complete within its time limit.
 
     Examples
     --------
@@ -231,7 +231,7 @@ class Timeout(AclError, TimeoutError):
 
 
 class StreamAborted(AclError, RuntimeError):
-    """The stream or its device was aborted.
+    """The work of the stream, or of its device, was aborted.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class CaptureError(AclError, RuntimeError):
     Attributes
     ----------
     failures : tuple of CaptureFailure
-        The calls that failed meanwhile, with their places in the program; the first may have broken the capture.
+        The calls that failed during the capture, with their places in the program; the first may have broken it.
 
     Examples
     --------
@@ -326,7 +326,7 @@ class ClosedError(AscendError, ValueError):
 
 
 class WrongState(AscendError, RuntimeError):
-    """The call is not possible in this state or thread; the text says when it is.
+    """The call is not allowed in this state or on this thread; the message says when it is allowed.
 
     Examples
     --------
@@ -352,12 +352,12 @@ class ConfigurationError(AscendError, ValueError):
 
 
 class LibraryError(AscendError, ImportError):
-    """No usable library was found; the text lists every place that was tried and what was wrong there.
+    """No usable library was found; the message lists each place that was tried and what was wrong there.
 
     Attributes
     ----------
     attempts : tuple of Attempt
-        The same places as data.
+        The places that were tried, as data.
 
     Examples
     --------
@@ -375,7 +375,7 @@ class LibraryError(AscendError, ImportError):
 
 
 class RuntimeClosed(AscendError, RuntimeError):
-    """The interpreter is exiting and the runtime was released: no C function can be called any more.
+    """The interpreter is exiting and the runtime was released, so C functions cannot be called any more.
 
     Examples
     --------
@@ -405,7 +405,7 @@ class ForkedProcess(AscendError, RuntimeError):
 
 
 class AclWarning(RuntimeWarning):
-    """Something went wrong, or was chosen, where nothing can be raised.
+    """An error where no exception can be raised, or a choice that the program should know of.
 
     Examples
     --------
@@ -433,8 +433,8 @@ _CLASSES: dict[type[AclError], tuple[int, ...]] = {
     StreamAborted: (107022, 107023),
     TaskFailed: (
         *(207003, 207016, 207017),  # overflows
-        *(507011, 507013),  # of a model, of a copy
-        *range(507014, 507019),  # of kernels
+        *(507011, 507013),  # model, copy
+        *range(507014, 507019),  # kernels
         *range(507034, 507037),
         *range(507042, 507046),
         *range(507048, 507051),
@@ -450,7 +450,7 @@ causes: dict[tuple[int, int, int, str], tuple[int, BaseException]] = {}
 
 
 def error_for(code: int, function: str, message: str = "", task: FailedTask | None = None) -> AclError:
-    """Return the exception for a failed call, and the failed task that it reports, if it does."""
+    """Return the exception for a failed call, with the failed task if the call reports one."""
     otherwise = AclError if task is None else DeviceLost if task.task == WHOLE_DEVICE else TaskFailed
     error = _CLASS_OF.get(code, otherwise)(code, function, message, task)
     if task is not None and (cause := causes.get((task.device, task.stream, task.task, task.kernel))) is not None:

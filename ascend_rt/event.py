@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: points in a stream that other streams and the host can wait for, and that can tell the time."""
+"""Events: points in a stream that other streams and the host can wait for, and that can carry a time stamp."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ class Event(Resource, EventHandle):
     Parameters
     ----------
     options : EventOptions, optional
-        Takes the place of the keywords.
+        Replaces the keywords.
     timing : bool, default False
         Take a time stamp with each record, for :meth:`elapsed_time`. Costs a little per record.
     manual_reset : bool, default False
-        An event that starts closed: streams that wait for it are blocked until it is recorded, and after :meth:`reset`
-        again. Useful as a gate; see :class:`ascend_rt.testing.Latch`.
+        Create an event that starts closed: streams that wait for it are blocked until it is recorded, and are blocked
+        again after :meth:`reset`. Useful as a gate; see :class:`ascend_rt.testing.Latch`.
     ipc : bool, default False
-        An event for several processes; see :meth:`export`. It has neither of the two above. 950, 910B, 910C.
+        Create an event for several processes; see :meth:`export`. It cannot be combined with the two options above.
+        950, 910B, 910C.
 
     Raises
     ------
@@ -61,15 +62,15 @@ class Event(Resource, EventHandle):
     ValueError
         ``ipc`` is combined with another option.
     NotSupported
-        The product has no events between processes.
+        The product has no events that processes share.
     ResourceExhausted
         All events of the device are in use.
 
     Notes
     -----
     ``aclrtCreateEventExWithFlag`` (``aclrtCreateEventWithFlag`` with ``manual_reset``), ``aclrtDestroyEvent``; not
-    blocking. All products. API reference 07. Destroying an event with work pending is allowed: what waits for it still
-    gets what it waits for.
+    blocking. All products. API reference 07. Destroying an event with work pending is allowed: earlier waits for it
+    still wait for their record.
 
     Examples
     --------
@@ -77,13 +78,13 @@ class Event(Resource, EventHandle):
     >>> ready.is_done  # never recorded
     True
     >>> ready.record(stream)
-    >>> Stream().wait(ready)  # goes on when the first stream has got here
+    >>> Stream().wait(ready)  # continues when the first stream has reached the record
     >>> ready.synchronize()  # and so does the host
     """
 
     __slots__ = ()
-    _window: ErrorWindow | None  # of the newest record; None if there is none, or it was not made here
-    _before: Batch | None  # what its completion releases
+    _window: ErrorWindow | None  # the newest record's; None without a record, or if it was not made here
+    _before: Batch | None  # objects that its completion releases
     _what = "event"
 
     def __init__(
@@ -110,7 +111,7 @@ class Event(Resource, EventHandle):
 
     @classmethod
     def with_flags(cls, flags: EventFlag | None = None, *, ex: bool = False) -> Self:
-        """Create any of the runtime's kinds of event.
+        """Create an event with any flags of the runtime.
 
         Parameters
         ----------
@@ -125,10 +126,10 @@ class Event(Resource, EventHandle):
 
     @classmethod
     def from_handle(cls, handle: int) -> Self:
-        """Borrow an event of another owner by its handle; it is never destroyed by this object.
+        """Borrow an event of another owner by its handle; this object never destroys it.
 
-        If no object of this package has told the handle, the event is taken for one of the current device: the last
-        reset of that ends the object.
+        If the handle does not come from an object of this package, the event is assumed to be on the current device:
+        the last reset of that device ends the object.
         """
         lifecycle.initialize()
         borrowed = ffi.cast("aclrtEvent", check_address(handle))
@@ -146,18 +147,18 @@ class Event(Resource, EventHandle):
         Parameters
         ----------
         key : bytes
-            What :meth:`export` returned there.
+            The key that :meth:`export` returned in that process.
 
         Raises
         ------
         InvalidArgument
-            No process that lives has an event open under the key.
+            No running process has an event open under the key.
         ValueError
-            The key has another length than those of events.
+            The length of the key is not that of an event's key.
         NoContext
             The calling thread has no current context.
         NotSupported
-            The product has no events between processes.
+            The product has no events that processes share.
 
         Notes
         -----
@@ -178,9 +179,10 @@ class Event(Resource, EventHandle):
     def export(self) -> bytes:
         """Return the key by which other processes :meth:`open` the event; every process closes its own object.
 
-        All of them may record it and wait for it. A wait is for the newest record of any process at the time of the
-        call, so a process must know that another one has recorded the event before it waits for that record; a
-        :class:`Notify` does not need that. A failed task is reported in the process that enqueued it.
+        Each process may record the event and wait for it. A wait is bound to the newest record of any process at the
+        time of the call. A process must therefore know that another process has recorded the event before it waits for
+        that record; a :class:`Notify` does not have this restriction. A failed task is reported in the process that
+        enqueued it.
 
         Raises
         ------
@@ -217,7 +219,7 @@ class Event(Resource, EventHandle):
             check(code, name)
         self._has_time = flags is None or bool(flags & _TIME_LINE)
         self._window = self._before = None
-        self._is_shared = flags == _IPC or not new_mode  # an earlier record of the others lets waits pass, too
+        self._is_shared = flags == _IPC or not new_mode  # an earlier record of another process lets waits pass, too
 
     def record(self, stream: Stream | None = None) -> None:
         """Record the event: it completes when the work enqueued on the stream so far is done.
@@ -225,7 +227,7 @@ class Event(Resource, EventHandle):
         Parameters
         ----------
         stream : Stream, optional
-            :meth:`Stream.current`, if not given. It must belong to the calling thread's context.
+            Default :meth:`Stream.current`. It must belong to the calling thread's context.
 
         Notes
         -----
@@ -252,7 +254,7 @@ class Event(Resource, EventHandle):
 
     @property
     def is_done(self) -> bool:
-        """Whether the newest record is complete (``aclrtQueryEventStatus``); does not block, needs no context.
+        """True if the newest record is complete (``aclrtQueryEventStatus``); does not block, needs no context.
 
         Raises
         ------
@@ -261,7 +263,7 @@ class Event(Resource, EventHandle):
         """
 
     def synchronize(self, timeout: float | None = None) -> None:
-        """Wait until the newest record is complete; at once if there is none.
+        """Wait until the newest record is complete; return at once if the event was never recorded.
 
         Parameters
         ----------
@@ -275,8 +277,9 @@ class Event(Resource, EventHandle):
         StreamAborted
             The recording stream was aborted meanwhile.
         TaskFailed
-            A task of the stream has failed that was not yet reported at the record; it may be one after the record. The
-            runtime itself never reports failures by events. The stream reports the failure too.
+            A task of the recording stream failed, and the failure had not been reported at the time of the record; the
+            task may be later than the record. The runtime itself never reports failures through events. The stream
+            reports the failure too.
 
         Notes
         -----
@@ -298,12 +301,12 @@ class Event(Resource, EventHandle):
 
         Notes
         -----
-        A thread waits in C, without the GIL, unless the record is complete already. If the task is cancelled, the
-        thread stays until it is.
+        A thread waits in C, without the GIL, unless the record is complete already. If the asyncio task is cancelled,
+        the thread stays until the record is complete.
         """
         newest = self._newest_record()
         status = lib.ascend_rt_event_status(self._handle)
-        is_expected(status < 0)  # the wait will tell
+        is_expected(status < 0)  # the wait will report it
         if status == _COMPLETE:
             self._after_completion(newest, "aclrtSynchronizeEvent")
             return
@@ -324,7 +327,7 @@ class Event(Resource, EventHandle):
 
     @property
     def handle(self) -> int:
-        """The runtime's handle as an integer, for other libraries, which may record it; valid until it is closed."""
+        """The runtime's handle as an integer, also for other libraries, which may record it; valid until the close."""
         number = address(self._handle)
         self._is_shared = True
         lifecycle.events[number] = self._owner
@@ -365,7 +368,7 @@ class Event(Resource, EventHandle):
         Raises
         ------
         AclError
-            It has none at present (507000): most events have one from their first record on.
+            The event has no number yet (507000): most events get one with their first record.
         NotSupported
             The event is shared between processes.
         """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are told of every task that fails, also if nobody synchronizes.
+"""Functions that are called with every task that fails, even if the program does not synchronize.
 
-The runtime tells a C function, which keeps a list (``aclrt_failures.c``). It does so on any of its threads, and may
-hold its locks. So the functions are called on a thread of ours, the listener, which sleeps in C until the list grows.
-There is one while anybody is subscribed.
+The runtime calls a C function, which keeps a list (``aclrt_failures.c``). The runtime may do so on any of its threads
+and while it holds its locks. The functions are therefore called on a thread of ours, the listener, which sleeps in C
+until the list grows. The listener exists while there are subscriptions.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _NO_END = 2**64 - 1
 
 _lock = new_lock()  # a finalizer may close a subscription inside
-_listener: _Listener | None = None  # of those who subscribe now
+_listener: _Listener | None = None  # for the current subscriptions
 
 
 class Subscription:
-    """A function that is called for failed tasks until this is closed; :func:`on_task_failed` returns it.
+    """A function that is called for failed tasks until the subscription is closed; see :func:`on_task_failed`.
 
-    The subscription holds without a reference to this object. As a context manager it is closed at the end of the
-    block.
+    The subscription stays in force without a reference to this object. As a context manager it is closed at the end of
+    the block.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class Subscription:
         self.is_closed = False
 
     def close(self) -> None:
-        """Let no further call begin, and wait for the one that is under way; closing twice is allowed.
+        """End the subscription and wait for a call that is in progress; closing twice is allowed.
 
-        Inside the function itself there is nothing to wait for. A caller must not hold a lock that the function needs.
+        Called by the function itself, it does not wait. The caller must not hold a lock that the function needs.
         """
         self.is_closed = True
         if not usable():  # at the exit the function may never return, and a forked child has no listener
@@ -89,11 +89,11 @@ class Subscription:
 def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     """Call a function with each task that fails from now on, without any synchronization.
 
-    Functions are called one at a time, in the order in which they were subscribed, on one thread of the package. That
-    is not a thread of the runtime: after ``Device(task.device).set_current()`` the function may use streams as
-    everywhere. An exception goes to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``; the other functions
-    are still called. At the exit of the interpreter, functions are called for what has failed by then, for at most five
-    seconds.
+    Functions are called one at a time, in the order in which they were subscribed, on a thread of the package. As this
+    is not a thread of the runtime, the function may use streams after ``Device(task.device).set_current()``. An
+    exception is passed to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``; the other functions are still
+    called. When the interpreter exits, the functions are called for the tasks that have failed by then, for at most
+    five seconds.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     Returns
     -------
     Subscription
-        ``close()`` ends it.
+        Its ``close()`` ends the calls.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     Warns
     -----
     AclWarning
-        More than 256 tasks failed during one call of the function, so that some were skipped; it says how many.
+        More than 256 tasks failed during one call of the function, so some were skipped; the warning says how many.
 
     Notes
     -----
@@ -150,14 +150,14 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
         _listener = _Listener(subscription)
         try:
             _listener.start()
-        except BaseException:  # no thread can be started, or of a signal handler, when there is one already
+        except BaseException:  # no thread can be started; or a signal handler raised it, with the thread started
             subscription.close()
             raise
     return subscription
 
 
 def end(timeout: float) -> bool:
-    """Let functions hear what has failed so far, and no more; return whether all calls have returned in time."""
+    """Report the tasks that have failed so far, and none after them; return True if all calls returned in time."""
     listener = _listener
     return listener is None or listener.end(timeout)
 
@@ -166,7 +166,7 @@ lifecycle.call_first_at_exit(end, "a function of on_task_failed does not return"
 
 
 class _Listener:
-    """The thread that tells, and whom: from the first subscription until nobody is subscribed."""
+    """The thread that calls the functions, from the first subscription to the end of the last, and their list."""
 
     def __init__(self, first: Subscription) -> None:
         self.subscriptions: tuple[Subscription, ...] = (first,)  # replaced, never changed: the thread goes through it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs: what was captured from streams, to be launched as often as wanted."""
+"""Graphs: work that was captured from streams and can be launched any number of times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_MODEL_CONTEX
 
 
 class KernelChange(NamedTuple):
-    """A task of a kernel is to launch that one, with those arguments (:meth:`~ascend_rt.Graph.update`).
+    """A change for :meth:`~ascend_rt.Graph.update`: the task of a kernel launches this kernel with these arguments.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class KernelChange(NamedTuple):
 
 
 class ValueWrite(NamedTuple):
-    """A task is to write 8 bytes of device memory (:meth:`~ascend_rt.Graph.update`).
+    """A change for :meth:`~ascend_rt.Graph.update`: the task writes 8 bytes of device memory.
 
     Examples
     --------
@@ -62,7 +62,9 @@ class ValueWrite(NamedTuple):
 
 
 class ValueWait(NamedTuple):
-    """A task is to wait for 8 bytes of device memory; the flag is an ``ACL_STREAM_WAIT_VALUE_…``.
+    """A change for :meth:`~ascend_rt.Graph.update`: the task waits for a value in 8 bytes of device memory.
+
+    The flag is an ``ACL_STREAM_WAIT_VALUE_…``.
 
     Examples
     --------
@@ -86,7 +88,7 @@ class Graph(Resource, GraphHandle):
 
     Notes
     -----
-    ``aclmdlRIDestroy`` when it is closed or discarded; executions that are under way go on, and what they use stays
+    ``aclmdlRIDestroy`` when it is closed or discarded; executions in progress go on, and the objects that they use stay
     alive until they are done. 910B, 910C, 950, 310P. API reference 15.
 
     Examples
@@ -107,7 +109,7 @@ class Graph(Resource, GraphHandle):
     __slots__ = ()
     _captured: Batch  # operands of the tasks since the capture
     _changed: dict[int, tuple[object, ...]] | None  # operands of tasks that were changed, by their handles
-    _submitted: dict[int, tuple[object, ...]] | None  # those that take their place with the next update that succeeds
+    _submitted: dict[int, tuple[object, ...]] | None  # their successors from the next successful update on
     _context_address: int
     _what = "graph"
     _needs_context = True
@@ -121,7 +123,7 @@ class Graph(Resource, GraphHandle):
     def launch(self, stream: Stream | None = None) -> None:
         """Execute the graph in the order of a stream; later work of the stream waits for it.
 
-        It may be launched again before it is done, on any stream: the executions come one after the other.
+        It may be launched again before it is done, on any stream: the executions run one after the other.
 
         Parameters
         ----------
@@ -149,7 +151,7 @@ class Graph(Resource, GraphHandle):
 
     @property
     def name(self) -> str:
-        """What profiles and logs call it (``aclmdlRIGetName``, ``aclmdlRISetName``); at first empty."""
+        """The name in profiles and logs (``aclmdlRIGetName``, ``aclmdlRISetName``); initially empty."""
         out = ffi.new("char[]", _LONGEST_NAME)
         call("aclmdlRIGetName", self._handle, len(out), out)
         return str(ffi.string(out).decode(errors="replace"))
@@ -160,7 +162,7 @@ class Graph(Resource, GraphHandle):
 
     @property
     def tasks(self) -> tuple[GraphTask, ...]:
-        """The tasks, stream by stream and in the order of each; those of the runtime itself are among them.
+        """The tasks, stream by stream, each in the stream's order; they include tasks that the runtime has added.
 
         ``aclmdlRIGetStreams``, ``aclmdlRIGetTasksByStream``; 910B, 910C, 950, from 9.1 on.
         """
@@ -188,7 +190,7 @@ class Graph(Resource, GraphHandle):
                 return file.read()
 
     def to_dot(self) -> str:
-        """Return the graph in the language of Graphviz: a node for each task, an edge where one comes after another.
+        """Return the graph in Graphviz's DOT language: a node for each task, an edge where a task follows another.
 
         The order between streams is shown as far as the library reports it; the simulator reports all of it.
         """
@@ -199,26 +201,27 @@ class Graph(Resource, GraphHandle):
     # --- changing it -------------------------------------------------------------------------------------------------
 
     def update(self, changes: Mapping[GraphTask, Change] | None = None) -> None:
-        """Change tasks; the executions from now on have the changes.
+        """Change tasks; the changes apply to executions from now on.
 
         Parameters
         ----------
         changes : mapping, optional
-            What each task is to do: :class:`~ascend_rt.graph.KernelChange` for a task of a kernel,
-            :class:`~ascend_rt.graph.ValueWrite` or :class:`~ascend_rt.graph.ValueWait` for any task but the runtime's
-            own, None for nothing at all.
+            The new work of each task: :class:`~ascend_rt.graph.KernelChange` for the task of a kernel;
+            :class:`~ascend_rt.graph.ValueWrite` or :class:`~ascend_rt.graph.ValueWait` for any task except those that
+            the runtime has added; None to disable the task.
 
         Raises
         ------
         NotSupported
-            The device's queues are not kept in software; for the simulator that is ``ASCEND_RT_SIM_SOFTWARE_QUEUES=1``.
+            The device does not keep its queues in software; with the simulator, ``ASCEND_RT_SIM_SOFTWARE_QUEUES=1``
+            makes it do so.
         AclError
             The graph is being executed (107040). After any other error it can only be closed.
 
         Notes
         -----
-        ``aclmdlRITaskSetParams``, ``aclmdlRITaskDisable``, ``aclmdlRIUpdate``; 910B, 910C, 950, from 9.1 on. Not to be
-        called by two threads for one graph.
+        ``aclmdlRITaskSetParams``, ``aclmdlRITaskDisable``, ``aclmdlRIUpdate``; 910B, 910C, 950, from 9.1 on. Two
+        threads must not call it for the same graph at the same time.
         """
         changes = changes or {}
         for task in changes:
@@ -247,7 +250,7 @@ class Graph(Resource, GraphHandle):
             code = Context._at(self._context_address)._call(self._give_back, lib.aclmdlRIDestroy)
         if code:
             check(code, "aclmdlRIDestroy")
-        self._captured = self._retained = Batch()  # executions that are under way have their own
+        self._captured = self._retained = Batch()  # executions in progress have separate ones
         self._changed = self._submitted = None
 
     def _close_elsewhere(self) -> None:
@@ -256,14 +259,14 @@ class Graph(Resource, GraphHandle):
 
 
 class GraphTask:
-    """A task of a graph; :attr:`Graph.tasks` has them. Not to be used when the graph is closed.
+    """A task of a graph; :attr:`Graph.tasks` returns them. Unusable after the graph is closed.
 
     Attributes
     ----------
     graph : Graph
         Kept alive by the task.
     stream : int
-        Which of the graph's own streams the task is in, from 0.
+        The index of the graph's internal stream that has the task, from 0.
 
     Examples
     --------
@@ -282,7 +285,7 @@ class GraphTask:
 
     @property
     def type(self) -> MdlRITaskType:
-        """What kind of task it is; ``TASK_DEFAULT`` for all that cannot be changed (``aclmdlRITaskGetType``)."""
+        """The kind of task; ``TASK_DEFAULT`` for tasks that cannot be changed (``aclmdlRITaskGetType``)."""
         from ascend_rt.enums import MdlRITaskType
 
         self.graph._handle  # noqa: B018  (a closed graph says so)
@@ -314,7 +317,7 @@ class GraphTask:
 
 
 def _listed(element: str, function: str, owner: Any) -> list[Any]:
-    """Return what a function lists that is first asked for the number."""
+    """Return the items that a function lists, after a first call for their number."""
     number = ffi.new("uint32_t *")
     call(function, owner, ffi.NULL, number)
     found = ffi.new(f"{element}[]", number[0])
@@ -324,7 +327,7 @@ def _listed(element: str, function: str, owner: Any) -> list[Any]:
 
 
 def _parameters(change: KernelChange | ValueWrite | ValueWait) -> tuple[Any, tuple[Any, ...]]:
-    """Return the parameters of a change in C, and what must live as long as they are used."""
+    """Return the parameters of a change in C, and the objects that must live as long as they are used."""
     parameters = ffi.new("aclmdlRITaskParams *")
     if isinstance(change, KernelChange):
         block = ffi.from_buffer("char[]", change.kernel._pack(change.arguments))
@@ -372,7 +375,7 @@ def _refuse_broken(code: int, failures: list[CaptureFailure]) -> NoReturn:
 
 
 def _give_up(stream: Stream) -> None:
-    """End the capture after an exception; that is what the caller is to see."""
+    """End the capture after an exception, which is the error that the caller sees."""
     if not stream._is_open or not usable():
         return
     out = ffi.new("aclmdlRI *")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device memory that processes share by key."""
+"""Device memory that several processes share, identified by a key."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _HUGE_PAGE = 2 << 20
 
 
 class IpcMemory(Resource):
-    """A buffer that other processes may open; closing ends that. They must have closed it before.
+    """A buffer that other processes may open, until this object is closed; they must have closed it before.
 
     Parameters
     ----------
     buffer : Buffer
-        A whole allocation, not a view, larger than 1 MiB or of huge pages. It is kept alive.
+        A whole allocation, not a view, that is larger than 1 MiB or consists of huge pages. It is kept alive.
     processes : iterable of int, optional
-        Who may open it: process numbers of ``aclrtDeviceGetBareTgid``, at least one. None is every process.
+        The processes that may open it, at least one, by their numbers from ``aclrtDeviceGetBareTgid``. None allows
+        every process.
 
     Raises
     ------
@@ -81,7 +82,7 @@ class IpcMemory(Resource):
 
     @property
     def key(self) -> bytes:
-        """The key that another process passes to :meth:`open`; how it gets there is up to the program."""
+        """The key that another process passes to :meth:`open`; the program sends it there."""
         return self._key
 
     @staticmethod
@@ -98,11 +99,11 @@ class IpcMemory(Resource):
         Raises
         ------
         InvalidArgument
-            No other process that lives exports memory under the key.
+            No other running process exports memory under the key.
         ValueError
             The key has a zero byte, or the size is not positive.
         AclError
-            The exporter has not named this process (207006).
+            The exporter did not list this process (207006).
         """
         return ImportedBuffer(key, nbytes)
 
@@ -123,11 +124,11 @@ _lock = new_lock()  # a buffer may be discarded inside
 class ImportedBuffer(Buffer):
     """Memory of another process; closing releases it. See :meth:`IpcMemory.open`.
 
-    Imports of the same memory are released in the order in which they were opened, so perhaps later than they are
-    closed.
+    Imports of the same memory are released in the order in which they were opened, which may be later than their
+    ``close()``.
 
-    Copies between it and the host are not supported by every product, and between buffers of one device only in the
-    order of a stream (API reference 11-07).
+    Not every product supports copies between imported memory and the host. Copies between buffers of one device are
+    supported only in the order of a stream (API reference 11-07).
 
     Examples
     --------

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels: binaries, the functions in them, and their launches.
 
-The block of arguments is laid out as C lays out a structure of the parameters, or as the binary's metadata says, where
-it has some. A parameter's type is written as
+The block of arguments is laid out like a C structure of the parameters, or as the binary's metadata prescribes, if it
+has any. The type of a parameter is written as
 
-- ``"uint32"``, ``"float32"``, …: a number, by the name of its numpy type; or a numpy type itself, also a structured
-  one;
-- ``"float32[count]"``, ``"float32[16]"``, ``"float32[]"``: the address of an array. The length, a number or the name of
-  another parameter, matters to kernels that are written in Python alone (:func:`ascend_rt.sim.kernel`);
-- ``"in float32[]"``, ``"out float32[]"``, ``"inout float32[]"``: the same, and what the kernel does with the array. If
-  all arrays have such an access word, launches declare their accesses to the simulator's checks; see
+- ``"uint32"``, ``"float32"``, …: a number, by the name of its numpy type; or a numpy type itself, which may be
+  structured;
+- ``"float32[count]"``, ``"float32[16]"``, ``"float32[]"``: the address of an array. Only kernels in Python
+  (:func:`ascend_rt.sim.kernel`) use the length, which is a number or the name of another parameter;
+- ``"in float32[]"``, ``"out float32[]"``, ``"inout float32[]"``: the address of an array, with the kernel's access to
+  it. If all arrays have such an access word, launches declare their accesses to the simulator's checks; see
   :meth:`Kernel.launch`.
 """
 
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Binary", "Kernel", "Operand", "Parameter"]
 
-Type = Any  # a text as above, or what numpy.dtype takes
+Type = Any  # a text as above, or an argument of numpy.dtype
 
 _POINTER = np.dtype(np.uint64)
 _ARRAY = re.compile(r"(?:(in|out|inout) +)?(\w+)\[(\w*)\]")
 _MOST_BLOCKS = 2**16 - 1  # chips before 950 keep 16 bits of the number (graphs_kernels.md section A5)
-_SMALLEST_BLOCK = 8  # also a kernel without parameters is launched with some bytes
+_SMALLEST_BLOCK = 8  # even a kernel without parameters is launched with some bytes
 
 
 class Parameter(NamedTuple):
@@ -58,15 +58,15 @@ class Parameter(NamedTuple):
     Attributes
     ----------
     dtype : numpy.dtype or None
-        Of the value, or of the elements of an array; None if only the size is known.
+        The type of the value, or of the elements of an array; None if only the size is known.
     nbytes : int
-        What it takes in the block of arguments.
+        The size of the argument in the block of arguments.
     length : str or None
-        Of an array: how many elements it has, "" if that is not told; None for a value.
+        The number of elements of an array, "" if it is not declared; None for a value.
     offset : int or None
-        Where it is in the block; None is behind the one before, aligned as in C.
+        The offset in the block; None for the next offset after the preceding parameter, aligned as in C.
     access : str
-        Of an array: "in", "out" or "inout" if the kernel reads, writes, or reads and writes it; "" is unknown.
+        For an array: "in", "out" or "inout" if the kernel reads, writes, or reads and writes it; "" if unknown.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Parameter(NamedTuple):
 
     @property
     def is_array(self) -> bool:
-        """Whether the parameter is an address of an array."""
+        """True if the parameter is the address of an array."""
         return self.length is not None
 
     @property
@@ -95,19 +95,19 @@ class Parameter(NamedTuple):
 
     @property
     def alignment(self) -> int:
-        """What its offset is a multiple of."""
+        """The number of bytes that its offset is a multiple of."""
         if self.is_array:
             return 8
         return self.dtype.alignment if self.dtype is not None else _alignment_of(self.nbytes)
 
 
 def parameter(type: Type) -> Parameter:
-    """Return what a type says of a parameter; see the module's docstring.
+    """Return the parameter that a type describes; see the module's docstring.
 
     Raises
     ------
     TypeError
-        It is no such type.
+        The argument is not a type of a parameter.
     """
     match = _ARRAY.fullmatch(type) if isinstance(type, str) else None
     try:
@@ -120,13 +120,13 @@ def parameter(type: Type) -> Parameter:
 
 
 def have_known_accesses(parameters: Sequence[Parameter] | None) -> bool:
-    """Return whether there are arrays among the parameters, and the types declare the accesses of a kernel to them."""
+    """Return True if there are arrays among the parameters and all of them have an access word."""
     each = parameters or ()
     return any(it.is_array for it in each) and all(it.has_known_accesses for it in each)
 
 
 def offsets(parameters: Sequence[Parameter]) -> list[int]:
-    """Return where each parameter is in the block of arguments, and at last how long the block is."""
+    """Return the offset of each parameter in the block of arguments, followed by the size of the block."""
     places, end = [], 0
     for each in parameters:
         place = _round_up(end, each.alignment) if each.offset is None else each.offset
@@ -147,28 +147,27 @@ def _alignment_of(nbytes: int) -> int:
 class Binary(Resource):
     """A loaded kernel binary.
 
-    For an NPU that is the ``.o`` that the compiler made. With the simulator it is either that, and functions of the
-    host do the work of its kernels (:func:`ascend_rt.sim.kernel`), or a shared object of this machine.
+    An NPU needs the ``.o`` file that the compiler produced. The simulator takes either this file, with functions of the
+    host that do the work of its kernels (:func:`ascend_rt.sim.kernel`), or a shared object for this machine.
 
     Parameters
     ----------
     source : path or bytes-like
         The file, or its content.
     lazy : bool, default False
-        Load it to a device with the first launch there, instead of when a function is asked for.
+        Load the binary to a device with the first launch there, instead of when a kernel is looked up.
     magic : int, optional
-        The kind of cores that it is for, if its metadata does not say: ``lib.ACL_RT_BINARY_MAGIC_ELF_…``. Only with
-        content.
+        The kind of cores, if the metadata does not name it: ``lib.ACL_RT_BINARY_MAGIC_ELF_…``. Only with content.
 
     Raises
     ------
     InvalidArgument
-        The file cannot be read, or is no kernel binary.
+        The file cannot be read, or is not a kernel binary.
 
     Notes
     -----
-    ``aclrtBinaryLoadFromFile``, ``aclrtBinaryLoadFromData``, ``aclrtBinaryUnLoad``. All products; from content since
-    CANN 8.5. API reference 14. Launches that are on their way when the binary is closed go on.
+    ``aclrtBinaryLoadFromFile``, ``aclrtBinaryLoadFromData``, ``aclrtBinaryUnLoad``. All products; loading from content
+    needs CANN 8.5. API reference 14. Launches that are in progress when the binary is closed go on.
 
     Examples
     --------
@@ -204,8 +203,8 @@ class Binary(Resource):
         name : str
             The name of the function.
         parameters : sequence of types, optional
-            The types of its parameters, see :mod:`ascend_rt.kernel`. By default, the sizes in the binary's metadata; if
-            it has none, launches do not check their arguments.
+            The types of its parameters, see :mod:`ascend_rt.kernel`. The default is the sizes in the binary's metadata;
+            without metadata, launches do not check their arguments.
 
         Raises
         ------
@@ -244,11 +243,11 @@ class Kernel(KernelHandle):
     Attributes
     ----------
     binary : Binary
-        Kept alive by the kernel.
+        The binary, which the kernel keeps alive.
     name : str
-        Of the function.
+        The name of the function.
     parameters : tuple of Parameter or None
-        None if nothing is known of them.
+        The parameters; None if they are unknown.
 
     Examples
     --------
@@ -308,32 +307,33 @@ class Kernel(KernelHandle):
         Parameters
         ----------
         stream : Stream or None
-            None is :meth:`Stream.current`.
+            The stream; None for :meth:`Stream.current`.
         blocks : int
-            Number of blocks, 1 to 65535.
+            The number of blocks, 1 to 65535.
         *arguments
-            Buffers for addresses; numpy scalars for values; structures as scalars of a structured numpy type or ctypes
-            structures. Python numbers too, where the parameter's type or size is known. Buffers, and the binary, are
-            kept alive until the kernel is done.
+            Buffers for addresses, numpy scalars for values, and structures as scalars of a structured numpy type or as
+            ctypes structures. Python numbers are accepted if the type or size of the parameter is known. The buffers
+            and the binary are kept alive until the kernel is done.
         timeout : float, optional
-            How many seconds it may run, before it fails with 507014 (:class:`TaskFailed`); ``math.inf`` is no limit,
-            None the value of ``aclrtSetOpExecuteTimeOut``. The simulator looks at the limit after each block.
+            The time in seconds after which the kernel fails with 507014 (:class:`TaskFailed`). ``math.inf`` sets no
+            limit, None uses the value of ``aclrtSetOpExecuteTimeOut``. The simulator checks the limit after each block.
         batch : bool, optional
             Start only when cores for all blocks are free.
         reads, writes : iterable of Buffer or Operand, optional
             Memory that the kernel reads and writes, for the simulator's checks: whole buffers, slices, or arrays in
-            buffers. If either is given, the kernel accesses nothing else. By default, the access words in the types of
-            the parameters apply, if all arrays have one; otherwise, the accesses are unknown. Hardware ignores both.
+            buffers. If either is given, the checks assume that the kernel accesses nothing else. By default, the access
+            words in the types of the parameters apply, if all arrays have one; otherwise the accesses are unknown.
+            Hardware ignores both.
 
         Raises
         ------
         TypeError
             The number of arguments, or the type of one, is wrong; nothing is launched.
         OverflowError
-            A number does not fit its parameter.
+            A number does not fit into its parameter.
         AclError
-            The binary is not on the stream's device (107017); with the simulator, no function of the host does the
-            kernel's work (107044).
+            The binary is not on the stream's device (107017), or the simulator has no function of the host for the
+            kernel (107044).
 
         Notes
         -----
@@ -353,7 +353,7 @@ class Kernel(KernelHandle):
         reads: Iterable[Buffer | Operand] | None,
         writes: Iterable[Buffer | Operand] | None,
     ) -> None:
-        """Declare the accesses of the thread's next launch to the simulator, if they are known and wanted."""
+        """Declare the accesses of the thread's next launch to the simulator, if they are known and a check is on."""
         accesses = self._known_accesses(arguments, packed, reads, writes)
         if accesses is not None:
             _accesses.declare(accesses)
@@ -365,7 +365,7 @@ class Kernel(KernelHandle):
         reads: Iterable[Buffer | Operand] | None,
         writes: Iterable[Buffer | Operand] | None,
     ) -> list[_accesses.Access] | None:
-        """Return the accesses of a launch; None if they are unknown, or no check wants them."""
+        """Return the accesses of a launch; None if they are unknown or no check is on."""
         if reads is not None or writes is not None:
             given = _accesses.given(reads or (), writes or ())
             return given if _accesses.are_wanted() else None
@@ -402,7 +402,7 @@ def check_blocks(blocks: int) -> int:
 
 
 def launch_config(timeout: float | None, batch: bool | None) -> tuple[int, Any]:
-    """Return the address of the configuration of a launch, and what keeps it there."""
+    """Return the address of the configuration of a launch, and the objects that keep it alive."""
     attributes = []
     if timeout is not None:
         limit = microseconds(timeout)
@@ -436,7 +436,7 @@ def _scalar_of(wanted: Parameter) -> type | None:
 
 
 def _told_parameters(function: Any) -> tuple[Parameter, ...] | None:
-    """Return the sizes that the binary's metadata tells, or None."""
+    """Return the sizes in the binary's metadata, or None."""
     count, offset, size = ffi.new("size_t *"), ffi.new("size_t *"), ffi.new("size_t *")
     try:
         call("aclrtFunctionGetParamCount", function, count)
@@ -462,7 +462,7 @@ def _declared(name: str, types: Sequence[Type], told: tuple[Parameter, ...] | No
 
 
 def _guessed(name: str, number: int, argument: Any) -> Parameter:
-    """Return the parameter that an argument is for when nothing is known of the kernel's parameters."""
+    """Return the parameter that matches an argument when the kernel's parameters are unknown."""
     if isinstance(argument, Buffer):
         return Parameter(_POINTER, 8, "")
     if isinstance(argument, np.generic):
@@ -476,7 +476,7 @@ def _guessed(name: str, number: int, argument: Any) -> Parameter:
 
 
 def _bytes_of(what: str, argument: Any, wanted: Parameter) -> bytes:
-    """Return an argument as the kernel expects it; TypeError if it is of another type."""
+    """Return an argument as the kernel expects it; TypeError if it has another type."""
     if isinstance(argument, Buffer):
         return _pointer_bytes(what, argument, wanted)
     if wanted.is_array:
@@ -521,7 +521,7 @@ def _number_bytes(what: str, number: bool | int | float, wanted: Parameter) -> b
 
 
 def _dtype_for(what: str, number: bool | int | float, nbytes: int) -> np.dtype[Any]:
-    """Return the type that a Python number gets where only the size is known."""
+    """Return the type of a Python number for a parameter of which only the size is known."""
     kind = "f" if isinstance(number, float) else "i" if number < 0 else "u"
     if nbytes not in ((2, 4, 8) if kind == "f" else (1, 2, 4, 8)):
         raise TypeError(f"{what}: expected {nbytes} bytes, got {type(number).__name__}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that host and devices share: one address, and pages that move to the side that accesses them."""
+"""Memory that the host and devices share: it has one address, and its pages move to the side that accesses them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PAGE = 2 << 20
 
 
 class ManagedBuffer(Buffer):
-    """Managed memory: a device buffer that the host reads and writes too.
+    """Managed memory: a device buffer that the host can read and write too.
 
-    ``numpy.asarray(buffer)`` is an array of its bytes, without a copy. Synchronize the work that writes the memory
-    before the host reads it. Closing the buffer frees the memory, immediately or together with the last array of it:
-    an array never points to freed memory.
+    ``numpy.asarray(buffer)`` returns an array of its bytes, without a copy. Synchronize the work that writes the memory
+    before the host reads it. Closing the buffer frees the memory as soon as no such array exists any more: an array
+    never points to freed memory.
 
     Parameters
     ----------
@@ -66,19 +66,19 @@ class ManagedBuffer(Buffer):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """What numpy needs to see the memory (array interface, version 3)."""
+        """The description of the memory for numpy (array interface, version 3)."""
         if self.is_closed:  # numpy would take an AttributeError for "no array"
             raise ClosedError("this managed buffer is closed")
         memory = ffi.buffer(self._memory, self._nbytes)
         return {"version": 3, "shape": (self._nbytes,), "typestr": "|u1", "data": memory}
 
     def prefetch(self, location: Device | None, stream: Stream | None = None) -> None:
-        """Move the memory, in the order of a stream, to where it is used next.
+        """Move the memory, in the order of a stream, to the device or host that uses it next.
 
         Parameters
         ----------
         location : Device or None
-            None is the host.
+            The device, or None for the host.
         stream : Stream, optional
             The move runs in its order; default :meth:`Stream.current`.
 
@@ -92,7 +92,7 @@ class ManagedBuffer(Buffer):
 
     @property
     def is_read_mostly(self) -> bool:
-        """Whether the memory is advised to be read mostly; every device may have a copy of it then."""
+        """True if the program advised that the memory is mostly read; every device may then have a copy of it."""
         return self._attribute(lib.ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1
 
     @is_read_mostly.setter
@@ -100,21 +100,21 @@ class ManagedBuffer(Buffer):
         self._advise(lib.ACL_MEM_ADVISE_SET_READ_MOSTLY if value else lib.ACL_MEM_ADVISE_UNSET_READ_MOSTLY, None)
 
     def prefer(self, location: Device | None) -> None:
-        """Advise where the memory should be: on a device, or, with None, on the host (``aclrtMemManagedAdvise``)."""
+        """Advise to keep the memory on a device, or on the host with None (``aclrtMemManagedAdvise``)."""
         self._advise(lib.ACL_MEM_ADVISE_SET_PREFERRED_LOCATION, location)
 
     def prefer_nothing(self) -> None:
-        """Take back what :meth:`prefer` advised."""
+        """Withdraw the advice of :meth:`prefer`."""
         self._advise(lib.ACL_MEM_ADVISE_UNSET_PREFERRED_LOCATION, None)
 
     def accessed_by(self, location: Device | None, *, is_accessed: bool = True) -> None:
-        """Advise that a device, or with None the host, accesses the memory, or that it does not any more."""
+        """Advise that a device (the host with None) accesses the memory, or that it does not any more."""
         advice = lib.ACL_MEM_ADVISE_SET_ACCESSED_BY if is_accessed else lib.ACL_MEM_ADVISE_UNSET_ACCESSED_BY
         self._advise(advice, location)
 
     @property
     def preferred_location(self) -> int:
-        """The number of the preferred device; -1 is the host, -2 none (``aclrtMemManagedGetAttr``)."""
+        """The number of the preferred device; -1 for the host, -2 without a preference (``aclrtMemManagedGetAttr``)."""
         return self._attribute(lib.ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION)
 
     def _attribute(self, attribute: int) -> int:

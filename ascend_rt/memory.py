@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of devices, registered memory of the host, and what the runtime knows about an address."""
+"""Memory of devices, registered memory of the host, and queries about an address."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ascend_rt.enums import MemLocationType, MemMallocPolicy
 
-    # That arrays have the buffer protocol, numpy's types say from Python 3.12 on.
+    # numpy's types include the buffer protocol only from Python 3.12 on.
     HostMemory: TypeAlias = BufferProtocol | np.ndarray[Any, np.dtype[Any]]
     Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
@@ -42,7 +42,7 @@ HAS_OBJECTS = "an array of Python objects has addresses for content; convert it 
 
 
 def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> Any:
-    """Return host memory for C, whose bytes must lie one after the other; the role and the cure are for the error."""
+    """Return host memory, which must be contiguous, for C; the role and the cure are for the error message."""
     try:
         return ffi.from_buffer("char[]", operand, writable)  # raises for what has no buffer
     except TypeError:
@@ -52,7 +52,7 @@ def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> An
             f"expected a Buffer or a bytes-like object as the {role}, got {type(operand).__name__}"
         ) from None
     except (ValueError, BufferError) as error:
-        layout = getattr(operand, "flags", operand)  # of an array, or of a memoryview
+        layout = getattr(operand, "flags", operand)  # an array's, or a memoryview itself
         if getattr(layout, "c_contiguous", True):
             raise
         raise type(error)(f"the {role} is not C-contiguous; {cure}") from error
@@ -69,16 +69,16 @@ def _has_buffer(operand: object) -> bool:
 
 
 class PointerAttributes(NamedTuple):
-    """What the runtime knows about an address.
+    """The runtime's information about an address.
 
     Attributes
     ----------
     location : MemLocationType
-        ``HOST`` is pinned or registered memory, ``UNREGISTERED`` any other memory of the host.
+        ``HOST`` means pinned or registered memory, ``UNREGISTERED`` any other memory of the host.
     device_id : int
-        The device, where the location is one.
+        The number of the device, if the memory is on a device.
     page_size : int
-        In bytes.
+        The size of its pages in bytes.
 
     Examples
     --------
@@ -93,9 +93,9 @@ class PointerAttributes(NamedTuple):
 
 
 def pointer_attributes(pointer: int) -> PointerAttributes:
-    """Ask what an address is (``aclrtPointerGetAttributes``); needs no context.
+    """Return the kind of memory at an address (``aclrtPointerGetAttributes``); needs no context.
 
-    The runtime does not promise to notice that memory was freed. API reference 11-05.
+    The runtime does not guarantee to notice that memory was freed. API reference 11-05.
 
     Examples
     --------
@@ -116,15 +116,15 @@ def pointer_attributes(pointer: int) -> PointerAttributes:
 class Buffer(Resource, BufferHandle):
     """Memory of the device of the calling thread's context.
 
-    A slice, ``buffer[4096:8192]``, is a view of the same memory: it keeps the whole buffer alive and is not freed by
-    itself. Closing a buffer closes the views of it.
+    A slice, ``buffer[4096:8192]``, is a view of the same memory: it keeps the whole buffer alive and is not freed
+    separately. Closing a buffer closes its views.
 
     Parameters
     ----------
     nbytes : int
         Size in bytes; must be positive.
     policy : MemMallocPolicy, default MALLOC_HUGE_FIRST
-        Which pages to use.
+        The kind of pages to use.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class Buffer(Resource, BufferHandle):
     Notes
     -----
     ``aclrtMalloc``, ``aclrtFree``; synchronous, content undefined. Freeing does not wait for the device: close a buffer
-    only when no stream uses it any more. Copies made by :func:`copy_async` keep their buffers alive by themselves. All
+    only when no stream uses it any more. :func:`copy_async` keeps its buffers alive until the copy is done. All
     products. API reference 11-01.
 
     Examples
@@ -155,7 +155,7 @@ class Buffer(Resource, BufferHandle):
     __slots__ = ()
     _what = "buffer"
     _nbytes: int
-    _parent: object  # what must live as long as the memory is used
+    _parent: object  # must live as long as the memory is used
     __eq__, __hash__ = object.__eq__, object.__hash__  # several views may begin at one address
 
     def __init__(self, nbytes: int, *, policy: MemMallocPolicy | int = _HUGE_FIRST) -> None: ...
@@ -178,14 +178,14 @@ class Buffer(Resource, BufferHandle):
         Parameters
         ----------
         array : numpy.ndarray or bytes-like
-            The elements are copied in C order, also of a non-contiguous array. Their type is not kept.
+            The elements are copied in C order, even from a non-contiguous array. The buffer does not keep their type.
 
         Raises
         ------
         ValueError
             The array is empty.
         TypeError
-            It has Python objects for elements, or is no array.
+            The argument is not an array, or its elements are Python objects.
 
         Notes
         -----
@@ -221,14 +221,15 @@ class Buffer(Resource, BufferHandle):
         Parameters
         ----------
         dtype : data type, default uint8
-            Of the elements.
+            The type of the elements.
         shape : int or sequence of int, optional
-            Of the array, which has as many bytes as the buffer; a slice of the buffer has fewer. None is one dimension.
+            The shape of the array, which must have as many bytes as the buffer; slice the buffer to copy fewer. None
+            for one dimension.
 
         Raises
         ------
         ValueError
-            An array of this type and shape has not as many bytes as the buffer.
+            The size of an array of this type and shape is not that of the buffer.
         TypeError
             The elements would be Python objects.
 
@@ -255,20 +256,20 @@ class Buffer(Resource, BufferHandle):
 
     @classmethod
     def from_handle(cls, address: int, nbytes: int, *, owner: object = None) -> Buffer:
-        """Borrow device memory of another owner, for instance a tensor's; it is never freed by this object.
+        """Borrow device memory of another owner, for instance a tensor's; this object never frees it.
 
         Parameters
         ----------
         address, nbytes : int
-            Where it begins, and its size in bytes.
+            The start of the memory, and its size in bytes.
         owner : object, optional
-            Kept alive as long as the buffer and its views are. A part of a buffer that is given here is a view of it.
+            Kept alive as long as the buffer and its views. If it is a buffer that contains the memory, the result is a
+            view of it.
 
         Raises
         ------
         ValueError
-            The address is not in device memory. The size, and whether the memory is still allocated, are not
-            checked.
+            The address is not in device memory. Neither the size nor the life of the memory is checked.
 
         Examples
         --------
@@ -286,7 +287,7 @@ class Buffer(Resource, BufferHandle):
             start = address - owner.handle
             if 0 <= start < start + nbytes <= owner.nbytes:
                 return owner[start : start + nbytes]
-            owner = (owner,)  # other memory, of which this is no part
+            owner = (owner,)  # other memory, which does not contain this
         where = HOST if location == lib.ACL_MEM_LOCATION_TYPE_MANAGED else owner_of(attributes.device_id)
         return cls._lend(address, nbytes, owner, where)
 
@@ -305,7 +306,7 @@ class Buffer(Resource, BufferHandle):
         Parameters
         ----------
         tensor : object with ``__dlpack__``
-            C-contiguous; its bytes become the buffer's, whatever their type.
+            It must be C-contiguous. The buffer has its bytes, whatever their type.
 
         Raises
         ------
@@ -314,11 +315,11 @@ class Buffer(Resource, BufferHandle):
         TypeError
             It has no ``__dlpack__``.
         ValueError
-            It claims to be on such a device, and its memory is not a device's.
+            The tensor claims to be on such a device, but its memory is not.
 
         Notes
         -----
-        The device is the one that the capsule names: ``__dlpack_device__`` is not called, and may be missing or fail.
+        The capsule names the device: ``__dlpack_device__`` is not called, and may be missing or fail.
 
         Examples
         --------
@@ -334,23 +335,22 @@ class Buffer(Resource, BufferHandle):
     def __dlpack__(self, **options: Any) -> object:
         """Export the memory as a one-dimensional tensor of bytes.
 
-        A copy is never made, so ``copy=True`` and another ``dl_device`` are refused, and ``stream`` is not waited for:
-        order the work with an event. The tensor keeps the buffer alive; closing the buffer takes the memory away from
-        it.
+        The memory is never copied, so ``copy=True`` and another ``dl_device`` are refused. ``stream`` is ignored: order
+        the work with an event. The tensor keeps the buffer alive, but must not outlive its ``close()``.
         """
         from ascend_rt._memory import dlpack
 
         return dlpack.write(self, self.handle, self._nbytes, self.__dlpack_device__(), options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return ``(kDLExtDev, device number)``: what torch_npu uses for the NPU, and the simulator for its devices."""
+        """Return ``(kDLExtDev, device number)``, which torch_npu uses for the NPU and the simulator for its devices."""
         from ascend_rt._memory import dlpack
 
         return dlpack.DEVICE_TYPE, self.device.id
 
     @property
     def device(self) -> Device:
-        """The device that the memory is on (``aclrtPointerGetAttributes``); ValueError if it is the host's."""
+        """The device that has the memory (``aclrtPointerGetAttributes``); raises ValueError for memory of the host."""
         attributes = pointer_attributes(self.handle)
         if attributes.location not in _ON_DEVICE:
             raise ValueError(
@@ -379,7 +379,7 @@ class Buffer(Resource, BufferHandle):
 
     @property
     def offset(self) -> int:
-        """Bytes from the start of the whole allocation that this is a view of."""
+        """The number of bytes from the start of the whole allocation to this view."""
         return 0 if self.base is None else self.handle - self.base.handle + self.base.offset
 
     def _destroy(self, handle: Any) -> None:
@@ -392,20 +392,21 @@ class Buffer(Resource, BufferHandle):
 
 
 class RegisteredMemory(Resource):
-    """Memory of the host that the runtime has registered: copies from and to it are asynchronous.
+    """Memory of the host that is registered with the runtime: copies from and to it are asynchronous.
 
     Parameters
     ----------
     array : object with the buffer protocol
         Writable and C-contiguous. It is kept alive until it is unregistered.
     mapped : bool, default False
-        Let kernels see the memory too, at :attr:`device_pointer` (``ACL_HOST_REG_MAPPED``). Then the array must be of
-        whole pages: its address and its size are multiples of 4 KiB.
+        Let kernels access the memory too, at :attr:`device_pointer` (``ACL_HOST_REG_MAPPED``). The array must then
+        consist of whole pages: its address and its size must be multiples of 4 KiB.
 
     Raises
     ------
     AclError
-        It is to be mapped and not of whole pages (507899), or part of it is registered already (507910).
+        ``mapped`` was given and the array does not consist of whole pages (507899), or a part of it is registered
+        already (507910).
     NotSupported
         The product does not register host memory.
 
@@ -446,7 +447,7 @@ class RegisteredMemory(Resource):
 
     @property
     def device_pointer(self) -> int:
-        """The address at which kernels see ``mapped`` memory (``aclrtHostGetDevicePointer``); not for copies."""
+        """The address of ``mapped`` memory for kernels (``aclrtHostGetDevicePointer``); not for copies."""
         out = ffi.new("void **")
         call("aclrtHostGetDevicePointer", self._handle, out, 0)
         return address(out[0])
@@ -457,7 +458,7 @@ class RegisteredMemory(Resource):
 
 
 def on_device(operand: Buffer) -> Any:
-    """Return the address of a buffer; TypeError if it is none."""
+    """Return the address of a buffer; TypeError if the operand is not a Buffer."""
     if not isinstance(operand, Buffer):
         raise TypeError(f"expected a Buffer (memory of a device), got {type(operand).__name__}")
     return operand._handle
@@ -473,7 +474,7 @@ class HostAllocation(Resource):
     nbytes : int
         The size.
     *options
-        What the first function takes behind the size.
+        Arguments of the first function after the size.
     """
 
     __slots__ = ("_free",)
@@ -497,7 +498,7 @@ class HostAllocation(Resource):
 
 
 def refuse_part(part: Any) -> NoReturn:
-    """Raise what is wrong with a part of a buffer."""
+    """Raise the error for an invalid part of a buffer."""
     if not isinstance(part, slice):
         raise TypeError("device memory cannot be read from the host; copy a slice of it")
     raise ValueError(f"expected a non-empty range of bytes with step 1, got [{part.start}:{part.stop}:{part.step}]")

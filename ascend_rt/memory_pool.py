@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools: memory that is allocated and freed in the order of streams, without waiting for the device."""
+"""Memory pools: memory that is allocated and freed in the order of streams, without waiting for the device."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class PoolStatistics(NamedTuple):
     Attributes
     ----------
     reserved, reserved_peak : int
-        What the pool has taken from the device, and the largest value so far.
+        Memory that the pool has taken from the device, and the largest value so far.
     used, used_peak : int
-        What is allocated from it, and the largest value so far.
+        Memory that is allocated from the pool, and the largest value so far.
 
     Examples
     --------
@@ -55,19 +55,19 @@ class MemoryPool(Resource, PoolHandle):
     device : Device
         The device whose memory it uses.
     max_nbytes : int, default 0
-        The maximum size in bytes; 0 is no limit.
+        The maximum size in bytes; 0 for no limit.
 
     Raises
     ------
     NotSupported
-        The product has no pools.
+        The product has no memory pools.
     NoContext
         The calling thread has no current context.
 
     Notes
     -----
-    ``aclrtMemPoolCreate``, ``aclrtMemPoolDestroy``; synchronous. Buffers keep their pool alive; closing it nevertheless
-    takes their memory away. 910B. API reference 11-10.
+    ``aclrtMemPoolCreate``, ``aclrtMemPoolDestroy``; synchronous. Buffers keep their pool alive, but closing the pool
+    frees their memory. 910B. API reference 11-10.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class MemoryPool(Resource, PoolHandle):
     >>> with pool.allocate(1 << 20, stream) as first:
     ...     fill_async(first, 1, stream)
     ...     at = first.handle
-    >>> pool.allocate(1 << 20, stream).handle == at  # its turn comes behind the fill
+    >>> pool.allocate(1 << 20, stream).handle == at  # the stream uses it after the fill
     True
     """
 
@@ -94,9 +94,9 @@ class MemoryPool(Resource, PoolHandle):
         self._make(owner_of_new(device.id), out, "aclrtMemPoolCreate", out, properties)
 
     def allocate(self, nbytes: int, stream: Stream | None = None) -> PoolBuffer:
-        """Allocate in the order of a stream, by default :meth:`Stream.current`; returns at once.
+        """Allocate memory in the order of a stream, by default :meth:`Stream.current`; returns at once.
 
-        The memory may be used by work that comes later in the stream, or is ordered after it by an event.
+        Later work of the stream may use the memory, and so may work that an event orders after the allocation.
 
         Raises
         ------
@@ -111,12 +111,12 @@ class MemoryPool(Resource, PoolHandle):
         """
 
     def trim(self, keep_nbytes: int = 0) -> None:
-        """Give unused memory back to the device until the pool has ``keep_nbytes`` (``aclrtMemPoolTrimTo``)."""
+        """Return unused memory to the device until the pool has ``keep_nbytes`` (``aclrtMemPoolTrimTo``)."""
         call("aclrtMemPoolTrimTo", self._handle, check_size(keep_nbytes))
 
     @property
     def release_threshold(self) -> int:
-        """How many unused bytes the pool keeps when a stream is synchronized; initially none."""
+        """The number of unused bytes that the pool keeps when a stream is synchronized; initially 0."""
         return self._get(lib.ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD)
 
     @release_threshold.setter
@@ -125,7 +125,7 @@ class MemoryPool(Resource, PoolHandle):
 
     @property
     def statistics(self) -> PoolStatistics:
-        """What the pool has and gives out (``aclrtMemPoolGetAttr``)."""
+        """The pool's reserved and used memory (``aclrtMemPoolGetAttr``)."""
         return PoolStatistics(*(self._get(attribute) for attribute in (*_RESERVED, *_USED)))
 
     def reset_peaks(self) -> None:
@@ -147,9 +147,9 @@ class MemoryPool(Resource, PoolHandle):
 
 @in_c
 class PoolBuffer(Buffer, PoolBufferHandle):
-    """Memory of a pool; closing frees it in the order of the stream that it was allocated for.
+    """Memory of a pool; closing frees it in the order of the stream that it was allocated on.
 
-    See :meth:`MemoryPool.allocate`. Close it with another stream if that one uses it last.
+    See :meth:`MemoryPool.allocate`. If another stream uses the memory last, pass that stream to :meth:`close`.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class PoolBuffer(Buffer, PoolBufferHandle):
     >>> buffer = pool.allocate(64, stream)
     >>> other.wait(stream)
     >>> fill_async(buffer, 1, other)
-    >>> buffer.close(other)  # which uses it last
+    >>> buffer.close(other)  # the stream that uses it last
     """
 
     __slots__ = ()
@@ -173,7 +173,7 @@ class PoolBuffer(Buffer, PoolBufferHandle):
         Parameters
         ----------
         stream : Stream, optional
-            The last one that uses it; the stream of the allocation, if not given.
+            The last stream that uses the memory; default the stream of the allocation.
         """
 
     def _use(self, stream: Stream) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifies: bits and counters in the device that streams set and wait for, also those of two processes."""
+"""Notifies: bits and counters in the device that streams set and wait for, also streams of different processes."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _CONDITIONS: dict[Condition, int] = {
 class Notify(Resource):
     """A bit that one stream sets and another one waits for and clears.
 
-    One record lets one wait pass, and either may be enqueued first; two records before a wait are one. A wait for an
-    event, in contrast, must be enqueued after the record that it waits for. So streams of two processes can hand work
-    to and fro by notifies while their hosts exchange nothing.
+    One record lets one wait pass, and either may be enqueued first; two records before a wait count as one. A wait for
+    an event, in contrast, must be enqueued after the record that it waits for. Streams of two processes can therefore
+    synchronize by notifies without any communication between their hosts.
 
     Parameters
     ----------
     device_use_only : bool, default False
-        Only what runs on the device uses the notify.
+        The notify is used only by work on the device.
 
     Raises
     ------
@@ -58,13 +58,13 @@ class Notify(Resource):
     ResourceExhausted
         All notifies of the device are in use.
     NotSupported
-        The firmware has none for the device alone.
+        The firmware does not support ``device_use_only``.
 
     Notes
     -----
     ``aclrtCreateNotify``, ``aclrtDestroyNotify``; not blocking. All products. API reference 08. Records and waits keep
     the notify alive until their stream is known to be done, so it may be discarded at any time. They do not keep it
-    open: close it when they are done, the runtime does not wait for them.
+    open: close it only when they are done, because the runtime does not wait for them.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Notify(Resource):
     """
 
     __slots__ = ()
-    _is_notify = True  # by which streams know it without importing this module
+    _is_notify = True  # lets streams recognize it without importing this module
     _what = "notify"
     _needs_context = True
 
@@ -98,20 +98,20 @@ class Notify(Resource):
         Parameters
         ----------
         key : bytes
-            What :meth:`export` returned there.
+            The key that :meth:`export` returned in that process.
 
         Raises
         ------
         InvalidArgument
-            No process that lives exports a notify under the key.
+            No running process exports a notify under the key.
         ValueError
             The key has a zero byte.
         AclError
-            The exporter has not named this process (207006).
+            The exporter did not list this process (207006).
         NoContext
             The calling thread has no current context.
         NotSupported
-            The product has no notifies between processes (310B).
+            The product has no notifies that processes share (310B).
 
         Notes
         -----
@@ -125,17 +125,18 @@ class Notify(Resource):
         return notify
 
     def export(self, processes: Iterable[int] | None = None) -> bytes:
-        """Let other processes open the notify, once. Keep it open until they have.
+        """Let other processes open the notify; possible once. Keep the notify open until they have opened it.
 
         Parameters
         ----------
         processes : iterable of int, optional
-            Who may: process numbers of ``aclrtDeviceGetBareTgid``, at least one. None is every process.
+            The processes that may open it, at least one, by their numbers from ``aclrtDeviceGetBareTgid``. None allows
+            every process.
 
         Returns
         -------
         bytes
-            The key that another process passes to :meth:`open`; how it gets there is up to the program.
+            The key that another process passes to :meth:`open`; the program sends it there.
 
         Raises
         ------
@@ -144,13 +145,13 @@ class Notify(Resource):
         ValueError
             No process is named.
         NotSupported
-            The product has no notifies between processes (310B).
+            The product has no notifies that processes share (310B).
 
         Notes
         -----
         ``aclrtNotifyGetExportKey``, ``aclrtNotifySetImportPid``; not blocking. All products but 310B. API reference 08.
         """
-        pids = None if processes is None else process_numbers(processes)  # before the one export that there is
+        pids = None if processes is None else process_numbers(processes)  # check before the only possible export
         everybody = lib.ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION
         flag = everybody if pids is None else lib.ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT
         key = ffi.new("char[]", KEY_SIZE)
@@ -185,10 +186,11 @@ class Notify(Resource):
         Parameters
         ----------
         stream : Stream, optional
-            Who waits, default :meth:`Stream.current`; of the device of the notify, if that is shared between processes.
+            The stream that waits, default :meth:`Stream.current`. It must be on the device of the notify if processes
+            share the notify.
         timeout : float, optional
             Fail the wait, and with it the next synchronization of the stream (:class:`Timeout`), after this many
-            seconds, rounded up to whole ones. None waits for ever.
+            seconds, rounded up to a whole number. None waits without a limit.
 
         Raises
         ------
@@ -208,19 +210,19 @@ class Notify(Resource):
 
     @staticmethod
     def reset_all(notifies: Iterable[Notify]) -> None:
-        """Clear the bits of several notifies at once, whatever the streams are doing.
+        """Clear the bits of several notifies at once, independently of any stream.
 
         Raises
         ------
         InvalidArgument
-            There is no notify among them.
+            The iterable is empty.
         NotSupported
-            The product cannot do that (310B, 310P, 910).
+            The product cannot do this (310B, 310P, 910).
 
         Notes
         -----
-        ``aclrtNotifyBatchReset``; blocking, needs a context. If one cannot be cleared, those before it are. 950, 910B,
-        910C. API reference 08.
+        ``aclrtNotifyBatchReset``; blocking, needs a context. If one bit cannot be cleared, the bits before it are
+        cleared nevertheless. 950, 910B, 910C. API reference 08.
         """
         notifies = list(notifies)
         for notify in notifies:
@@ -238,13 +240,13 @@ class Notify(Resource):
 
     def _destroy(self, handle: Any) -> None:
         code = self._give_back(lib.aclrtDestroyNotify)
-        if is_expected(code, lib.ACL_ERROR_RT_CONTEXT_NULL):  # any will do, and the thread that closes may have none
+        if is_expected(code, lib.ACL_ERROR_RT_CONTEXT_NULL):  # any context will do; the closing thread may have none
             code = Device(self._owner.epoch.device_id)._call(self._give_back, lib.aclrtDestroyNotify)
         check(code, "aclrtDestroyNotify")
 
 
 class CountingNotify(Resource):
-    """A counter of 32 bits in the device that streams change and wait for; 950 only. It begins at 0.
+    """A 32-bit counter in the device that streams change and wait for; 950 only. It begins at 0.
 
     Raises
     ------
@@ -257,13 +259,13 @@ class CountingNotify(Resource):
 
     Notes
     -----
-    ``aclrtCntNotifyCreate``, ``aclrtCntNotifyDestroy``; not blocking. 950. API reference 09. It may be discarded, and
-    closed, when a :class:`Notify` may.
+    ``aclrtCntNotifyCreate``, ``aclrtCntNotifyDestroy``; not blocking. 950. API reference 09. It may be discarded or
+    closed under the same conditions as a :class:`Notify`.
 
     Examples
     --------
     >>> import os
-    >>> os.environ["ASCEND_RT_SIM_PRODUCT"] = "950"  # of a simulator that is not loaded yet
+    >>> os.environ["ASCEND_RT_SIM_PRODUCT"] = "950"  # before the simulator is loaded
     >>> from ascend_rt import CountingNotify, Device, Stream
     >>> Device(0).set_current()
     >>> with CountingNotify() as arrived, Stream() as first, Stream() as second, Stream() as last:
@@ -291,9 +293,9 @@ class CountingNotify(Resource):
         value : int
             From 0 to 2 ** 32 - 1.
         stream : Stream, optional
-            In whose order, default :meth:`Stream.current`.
+            The change is made in its order; default :meth:`Stream.current`.
         operation : {"set", "add", "or", "and"}, default "set"
-            What to do with the value; sums wrap.
+            The operation with the value; sums wrap around.
 
         Notes
         -----
@@ -314,20 +316,21 @@ class CountingNotify(Resource):
         clear: bool = False,
         timeout: float | None = None,
     ) -> None:
-        """Let work enqueued on the stream from now on wait until the counter is as it should be.
+        """Let work enqueued on the stream from now on wait until the counter meets a condition.
 
         Parameters
         ----------
         value : int
-            What the counter is compared with, from 0 to 2 ** 32 - 1.
+            The value that the counter is compared with, from 0 to 2 ** 32 - 1.
         stream : Stream, optional
-            Who waits, default :meth:`Stream.current`.
+            The stream that waits, default :meth:`Stream.current`.
         condition : {"<", "==", ">", ">=", "&"}, default ">="
-            The counter is so to the value; with ``"&"`` all bits of the value are set in it.
+            The comparison of the counter (left) with the value (right). With ``"&"``, the wait passes when all bits of
+            the value are set in the counter.
         clear : bool, default False
             Set the counter to 0 when the wait passes.
         timeout : float, optional
-            As of :meth:`Notify.wait`.
+            As for :meth:`Notify.wait`.
 
         Raises
         ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How streams and events are created, as objects; apart from them, because few programs need these and dataclasses."""
+"""Options of streams and events, in a separate module: few programs need them, and dataclasses import slowly."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How a stream is created: for programs that pass the choice along.
+    """Options of a new stream, for programs that pass them on.
 
     Attributes
     ----------
     priority : int, default 0
         0 is the highest, 7 the lowest; a hint, clamped to that range.
     flags : StreamFlag, default 0
-        What ``aclrtCreateStreamWithConfig`` takes.
+        The flags for ``aclrtCreateStreamWithConfig``.
 
     Examples
     --------
@@ -34,12 +34,12 @@ class StreamOptions:
 
 @dataclass(frozen=True)
 class EventOptions:
-    """What kind of event is created: for programs that pass the choice along.
+    """Options of a new event, for programs that pass them on.
 
     Attributes
     ----------
     timing, manual_reset, ipc : bool, default False
-        As the keywords of :class:`Event`.
+        The same as the keywords of :class:`Event`.
 
     Examples
     --------

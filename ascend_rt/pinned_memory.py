@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pinned memory of the host as arrays."""
+"""Pinned memory of the host as numpy arrays."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _FORMAT = 4  # PyBUF_FORMAT
 
 
 class PageableArray(np.ndarray[Any, np.dtype[Any]]):
-    """An ordinary array that was made of a pinned one, such as a copy."""
+    """An ordinary array that was created from a pinned one, such as a copy."""
 
 
 @in_c
 @handles.pinned
 class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
-    """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` makes one of any type and shape.
+    """Page-locked memory of the host as a numpy array of bytes; :meth:`empty` creates one of any type and shape.
 
     Only copies from and to pinned memory are asynchronous: with ordinary arrays the runtime waits for the stream and
-    then copies. Being an array, a pinned buffer has the buffer protocol, slices, and ``view(dtype)``; all of them keep
-    the memory alive. The memory is freed when nothing refers to the buffer, or a view of it, any more.
-    Copies, also by ``astype`` or an index array, are ordinary arrays.
+    then copies. As an array, a pinned buffer has the buffer protocol, slices and ``view(dtype)``, and each of these
+    views keeps the memory alive. The memory is freed with the last reference to the buffer and its views. Copies,
+    including those of ``astype`` and of index arrays, are ordinary arrays.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     """
 
     _memory: object
-    _is_pinned = True  # by which copies know it without importing this module
+    _is_pinned = True  # lets copies recognize it without importing this module
 
     def __new__(cls, nbytes: int) -> PinnedBuffer[np.uint8]:
         """Allocate the memory and make an array of it."""
@@ -98,9 +98,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         Parameters
         ----------
         shape : int or sequence of int
-            As of ``numpy.empty``; the array must have elements.
+            The shape, as for ``numpy.empty``; the array must not be empty.
         dtype : data type, default float32
-            Of the elements.
+            The type of the elements.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         ValueError
             The array is empty.
         TypeError
-            It has Python objects for elements, or is no array.
+            The argument is not an array, or its elements are Python objects.
 
         Examples
         --------
@@ -166,15 +166,14 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     def close(self) -> None:
         """Become an empty array, which copies refuse; closing twice is allowed.
 
-        The memory is freed with the last reference to this object, or to a view of it: a view never points to freed
-        memory.
+        The memory is freed with the last reference to this object and its views: a view never points to freed memory.
         """
         if not self.is_closed:
             self.__setstate__((1, (0,), self.dtype, False, b""))
 
     @property
     def is_closed(self) -> bool:
-        """Whether the buffer was closed."""
+        """True if the buffer was closed."""
         return self.size == 0 and self.base is None
 
     def __enter__(self) -> Self:
@@ -191,28 +190,28 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     def __buffer__(self, flags: int, /) -> memoryview:
         """Export a view, whose shape stays when this object is closed; from Python 3.12 on.
 
-        Older Pythons do not ask. They have older releases of numpy, which keep what they have exported; numpy 2.5 frees
-        shape and format when the array gets others.
+        Older Python releases do not call this method. They have older releases of numpy, which keep the shape and
+        format that they have exported; numpy 2.5 frees both when those of the array change.
         """
         array = self.view(np.ndarray)
         try:
             return array.data
-        except ValueError:  # of a type without a format, for instance a time: only its bytes can be had
+        except ValueError:  # the type has no format (a time, for instance): only its bytes can be exported
             if flags & _FORMAT or not array.flags.c_contiguous:
                 raise
             return array.reshape(-1).view(np.uint8).data
 
     def __setstate__(self, state: Any) -> None:
-        """Take other memory in the place of the pinned one, which is freed with the last reference to this object."""
-        if self.base is not None:  # views, queued copies and what uses the buffer protocol only refer to this object
+        """Switch to other memory; the pinned memory is freed with the last reference to this object."""
+        if self.base is not None:  # views, queued copies and users of the buffer protocol only refer to this object
             self._memory = self.base
         super().__setstate__(state)
 
     def __array_finalize__(self, source: Any) -> None:
-        """Make an ordinary array of a copy: only what refers to pinned memory is pinned."""
+        """Make a copy an ordinary array: only arrays in pinned memory are pinned."""
 
     def _become_pageable(self) -> None:
-        """Become an ordinary array, unless the array that this is a view of refers to pinned memory."""
+        """Become an ordinary array, unless this is a view of an array in pinned memory."""
         owner: Any = self.base
         while type(owner) is np.ndarray:  # numpy makes some copies as views of arrays that it does not show
             owner = owner.base
@@ -220,9 +219,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
             self.__class__ = PageableArray  # type: ignore[assignment]
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool | None = None) -> Any:
-        """Results of arithmetic are ordinary arrays, except those that are written to pinned memory."""
+        """Return results of arithmetic as ordinary arrays, except those that are written to pinned memory."""
         if array is self:
             return self
         plain = np.asarray(array)
-        is_scalar = plain.ndim == 0 if return_scalar is None else return_scalar  # which numpy 1 does not tell
+        is_scalar = plain.ndim == 0 if return_scalar is None else return_scalar  # numpy 1 does not pass it
         return plain[()] if is_scalar else plain

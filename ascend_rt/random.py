@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers that the device makes: uniform, normal and truncated normal ones, and masks for dropouts.
+"""Random numbers from the device: uniform, normal and truncated normal numbers, and dropout masks.
 
-910B and 910C. The generator is Philox 4x32-10: a seed and a place in its sequence give the same numbers again.
+910B and 910C. The generator is Philox 4x32-10: the same seed and position in its sequence give the same numbers.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ class Generator:
     seed : int
         0 to 2 ** 64 - 1.
     stream : Stream, optional
-        All numbers are made in its order; default :meth:`Stream.current` of the constructor.
+        The numbers are generated in its order; default :meth:`Stream.current` when the generator is created.
     block : int, default 0
-        Where in the sequence of the seed to begin; a block is four words of 32 bits.
+        The position in the sequence of the seed at which to begin; a block is four words of 32 bits.
 
     Attributes
     ----------
     block : int
-        Where the next call begins. Each call goes on behind the one before: a number takes a word, of 64 bits two.
+        The position at which the next call begins. Each call continues after the one before; a number takes one word,
+        or two if it has 64 bits.
 
     Examples
     --------
@@ -72,12 +73,14 @@ class Generator:
         self._counter = Buffer(_COUNTER_BYTES)
 
     def uniform(self, out: Buffer, low: float, high: float, dtype: DTypeLike | str = "float32") -> None:
-        """Fill memory with numbers from ``low`` on, below ``high``; reals may be rounded to it.
+        """Fill memory with uniformly distributed numbers from ``low`` up to, but not including, ``high``.
+
+        Rounding may turn a floating-point number into ``high``.
 
         Parameters
         ----------
         out : Buffer
-            What to fill.
+            The memory to fill.
         low, high : float or int
             The limits.
         dtype : data type or "bfloat16"
@@ -86,7 +89,7 @@ class Generator:
         Raises
         ------
         NotSupported
-            The product does not make random numbers.
+            The product does not generate random numbers.
 
         Notes
         -----
@@ -95,12 +98,12 @@ class Generator:
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS, out, (low, high), dtype)
 
     def normal(self, out: Buffer, mean: float, deviation: float, dtype: DTypeLike | str = "float32") -> None:
-        """Fill memory with normally distributed reals.
+        """Fill memory with normally distributed floating-point numbers.
 
         Parameters
         ----------
         out : Buffer
-            What to fill.
+            The memory to fill.
         mean, deviation : float
             Mean and standard deviation.
         dtype : data type or "bfloat16"
@@ -109,9 +112,9 @@ class Generator:
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS, out, (mean, deviation), dtype)
 
     def truncated_normal(self, out: Buffer, mean: float, deviation: float, dtype: DTypeLike | str = "float32") -> None:
-        """Fill memory with normally distributed reals that are near the mean; parameters as of :meth:`normal`.
+        """Fill memory with normally distributed floating-point numbers near the mean; parameters as for :meth:`normal`.
 
-        The simulator keeps within two standard deviations of it.
+        The simulator generates numbers within two standard deviations of the mean.
         """
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS, out, (mean, deviation), dtype)
 
@@ -121,9 +124,9 @@ class Generator:
         Parameters
         ----------
         out : Buffer
-            What to fill; each byte has the bits of 8 elements.
+            The memory to fill; each byte has the bits of 8 elements.
         ratio : float
-            The share of bits that are 0.
+            The fraction of bits that are 0.
         dtype : data type or "bfloat16"
             The type in which the ratio is passed: float16, float32 or bfloat16.
         """

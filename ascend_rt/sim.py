@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control of the simulator: pausing it, faults on demand to see how a program takes them, and kernels in Python.
+"""Control of the simulator: pause it, inject faults to test how a program handles them, and write kernels in Python.
 
-Every function raises :class:`~ascend_rt.NotSupported` where the vendor's library is in use. The same faults can be
-asked for from outside, without a change to the program, with ``ASCEND_RT_SIM_FAULTS``.
+Every function raises :class:`~ascend_rt.NotSupported` if the vendor's library is in use. ``ASCEND_RT_SIM_FAULTS``
+injects the same faults without a change to the program.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MOST_CAUSES = 64
 
 _failures_lock = new_lock()
 _held_lock = new_lock()
-_held = 0  # how many blocks
+_held = 0  # number of blocks
 
 
 class Info(NamedTuple):
@@ -80,7 +80,7 @@ class Info(NamedTuple):
 
 
 def info() -> Info:
-    """Return what is simulated (``aclsimGetInfo``).
+    """Return a description of the simulated machine (``aclsimGetInfo``).
 
     Examples
     --------
@@ -94,7 +94,7 @@ def info() -> Info:
 
 
 def include_path() -> str:
-    """Return the directory for ``-I``, for shared objects with kernels, which include ``acl/aclsim_kernel.h``.
+    """Return the include directory (``-I``) for shared objects with kernels, which include ``acl/aclsim_kernel.h``.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def include_path() -> str:
 
 
 def check_reports() -> int:
-    """Return how many uses of memory ``ASCEND_RT_SIM_CHECK=memory`` has reported (``aclsimGetCheckReports``).
+    """Return the number of reports by ``ASCEND_RT_SIM_CHECK=memory`` so far (``aclsimGetCheckReports``).
 
     Examples
     --------
@@ -120,11 +120,11 @@ def check_reports() -> int:
 
 @block
 def held() -> Iterator[None]:
-    """Let no task start inside the block, on any device (``aclsimHold``); what runs already ends.
+    """Let no task start inside the block, on any device (``aclsimHold``); running tasks finish.
 
-    Blocks may be inside each other, or overlap in several threads: the last to end lets the tasks start.
-    Submitting more than a stream's queue takes, or synchronizing, waits for the end of the block: not on the thread
-    that is to leave it.
+    Blocks may be nested, or overlap in several threads: tasks start when the last block ends. Synchronizing, and
+    submitting more tasks than fit into a stream's queue, wait for the end of the block, so the thread that is to leave
+    the block must not do either.
 
     Examples
     --------
@@ -154,11 +154,11 @@ def fail_call(function: str, code: int, *, nth: int = 1) -> None:
     Parameters
     ----------
     function : str
-        The C function, which must be one that is simulated.
+        The C function, which the simulator must have.
     code : int
-        What it answers; it does nothing else.
+        The code that it returns; it does nothing else.
     nth : int, default 1
-        Which call from now on; 0 is every one.
+        The number of the failing call, counted from now on; 0 for every call.
 
     Examples
     --------
@@ -180,12 +180,12 @@ def fail_task(code: int, stream: Stream | None = None, *, nth: int = 1) -> None:
     Parameters
     ----------
     code : int
-        What the task fails with, for instance 507015 (an exception in a kernel). It shows where failures show: in the
-        next synchronization, or in STOP mode in every call on the context.
+        The error code, for instance 507015 (an exception in a kernel). It is reported like any failure: by the next
+        synchronization or, in STOP mode, by every call on the context.
     stream : Stream, optional
-        Whose task; default any stream's.
+        The stream of the task; default any stream.
     nth : int, default 1
-        Which task that is submitted from now on; 0 is every one.
+        The number of the failing task, counted from now on in the order of submission; 0 for every task.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def delay_tasks(seconds: float, stream: Stream | None = None) -> None:
     seconds : float
         At most an hour; 0 removes the delay.
     stream : Stream, optional
-        Whose tasks; default all.
+        The stream of the tasks; default all streams.
 
     Examples
     --------
@@ -230,9 +230,9 @@ def lose_device(device: Device | int = 0, code: int | None = None) -> None:
     Parameters
     ----------
     device : Device or int
-        Which one.
+        The device.
     code : int, optional
-        What calls fail with; default ``ACL_ERROR_RT_LOST_HEARTBEAT``, 507010.
+        The code that calls return; default ``ACL_ERROR_RT_LOST_HEARTBEAT``, 507010.
 
     Examples
     --------
@@ -249,17 +249,18 @@ def lose_device(device: Device | int = 0, code: int | None = None) -> None:
 
 
 def poison_device(device: Device | int = 0, code: int | None = None) -> None:
-    """Leave a device as an operator does that timed out, or a fault of an AI CPU (``aclsimPoisonDevice``).
+    """Put a device into the state after an operator's timeout, or a fault of an AI CPU (``aclsimPoisonDevice``).
 
-    The device gives out neither streams nor memory any more, whatever is freed; what exists can be used. A forced reset
-    ends that, an ordinary one does not. The failure of the operator itself is :func:`fail_task`.
+    New streams and memory cannot be created on the device, even if others are freed; existing ones can be used. A
+    forced reset ends this state, an ordinary one does not. For the failure of the operator itself, use
+    :func:`fail_task`.
 
     Parameters
     ----------
     device : Device or int
-        Which one.
+        The device.
     code : int, optional
-        What these calls fail with; default ``ACL_ERROR_RT_DRV_INTERNAL_ERROR``, 507899.
+        The code that these calls return; default ``ACL_ERROR_RT_DRV_INTERNAL_ERROR``, 507899.
 
     Examples
     --------
@@ -278,16 +279,17 @@ def poison_device(device: Device | int = 0, code: int | None = None) -> None:
 def take_down_device(device: Device | int = 0, block: float = 0.0) -> None:
     """Take a device down, as a fatal fault does (``aclsimTakeDownDevice``).
 
-    Calls that need it fail with ``ACL_ERROR_RT_SOCKET_CLOSE``, 507901, as after :func:`lose_device`. Its streams and
-    contexts cannot be destroyed any more either: that fails with the same code, until a forced reset. An ordinary reset
-    that would destroy them fails too.
+    As after :func:`lose_device`, calls that need the device fail, here with ``ACL_ERROR_RT_SOCKET_CLOSE``, 507901. In
+    addition, its streams and contexts cannot be destroyed: this fails with the same code until a forced reset. An
+    ordinary reset that would destroy them fails too.
 
     Parameters
     ----------
     device : Device or int
-        Which one.
+        The device.
     block : float
-        For how many seconds the first such call blocks before it fails, at most an hour. Devices blocked for 300.
+        The number of seconds, at most an hour, for which the first such call blocks before it fails. Real devices
+        blocked for 300 seconds.
 
     Examples
     --------
@@ -306,16 +308,16 @@ def take_down_device(device: Device | int = 0, block: float = 0.0) -> None:
 
 
 def limit(resource: Resource, number: int | None, device: Device | int = 0) -> None:
-    """Limit how many of a resource a device has (``aclsimLimitResource``).
+    """Limit a resource of a device (``aclsimLimitResource``).
 
     Parameters
     ----------
     resource : {"streams", "events", "notifies", "memory"}
-        Memory is counted in bytes.
+        The resource; memory is counted in bytes.
     number : int or None
-        None removes the limit.
+        The limit; None removes it.
     device : Device or int
-        Which device.
+        The device.
 
     Examples
     --------
@@ -336,23 +338,23 @@ def limit(resource: Resource, number: int | None, device: Device | int = 0) -> N
 
 
 def run_operator(stream: Stream | None, nbytes: int) -> None:
-    """Run a stand-in for an operator that takes workspace in the order of a stream (``aclsimRunOperator``).
+    """Run a dummy operator that takes workspace, in the order of a stream (``aclsimRunOperator``).
 
-    The workspace comes from the allocator that is registered for the stream, whose callbacks are called in this thread,
-    or else from the device's memory; the operator overwrites all of it when its turn comes.
+    The workspace comes from the allocator that is registered for the stream, whose callbacks run on this thread, or
+    else from the device's memory. The operator overwrites all of it when it runs.
 
     Parameters
     ----------
     stream : Stream or None
-        Where the operator runs; None is the default stream.
+        The stream that runs the operator; None for the default stream.
     nbytes : int
-        Size of the workspace; an operator without one calls no allocator.
+        The size of the workspace; with 0 the allocator is not called.
 
     Raises
     ------
     AclError
-        507004 if the allocator served another stream that was not synchronized since, 207001 if it returned NULL,
-        107000 if what it returned is not the device's live memory.
+        507004 if the allocator has served another stream that was not synchronized since; 207001 if it returned NULL;
+        107000 if it returned memory that is not allocated on the device.
 
     Examples
     --------
@@ -371,17 +373,17 @@ def run_operator(stream: Stream | None, nbytes: int) -> None:
 
 
 def sleep(stream: Stream | None, cycles: int) -> None:
-    """Keep a stream busy for that many cycles of the simulated device (``aclsimSleep``).
+    """Keep a stream busy for a number of cycles of the simulated device (``aclsimSleep``).
 
-    The calling thread does not wait, and no thread is busy meanwhile. An abort, or a forced end of
-    the stream, ends the task at once.
+    The calling thread does not wait, and the sleep takes no processor time. An abort or a forced destruction of the
+    stream ends the task at once.
 
     Parameters
     ----------
     stream : Stream or None
-        Which one; None is the default stream.
+        The stream; None for the default stream.
     cycles : int
-        Of the clock that stamps events: 50,000 are a millisecond on 910B.
+        The number of cycles of the clock for time stamps; 50,000 cycles are a millisecond on 910B.
 
     Examples
     --------
@@ -399,14 +401,15 @@ def sleep(stream: Stream | None, cycles: int) -> None:
 def register_symbol(symbol: int, content: HostMemory) -> None:
     """Make an address of the host the symbol of a variable in device memory (``aclsimRegisterSymbol``).
 
-    That is what loading a program with such a variable does. Each device gets its own, with this content at first.
+    Loading a program with such a variable does the same. Each device gets a separate variable with this initial
+    content.
 
     Parameters
     ----------
     symbol : int
-        Any address but 0; ``aclrtGetSymbolAddress`` and its like take it.
+        Any address except 0, for ``aclrtGetSymbolAddress`` and related functions.
     content : bytes-like
-        Not empty.
+        The initial content; must not be empty.
 
     Raises
     ------
@@ -440,20 +443,20 @@ def unregister_symbol(symbol: int) -> None:
     call("aclsimUnregisterSymbol", ffi.cast("void *", check_address(symbol)))
 
 
-class Block(NamedTuple):  # which numba can pass on
-    """The part of a launch that a kernel in Python is called for.
+class Block(NamedTuple):  # a type that numba accepts
+    """The block of a launch that a kernel in Python is called for.
 
     Attributes
     ----------
     name : str
-        Of the kernel.
+        The name of the kernel.
     index, count : int
-        Which block it is, from 0, and how many the launch has.
+        The index of the block, from 0, and the number of blocks of the launch.
     workspace : numpy.ndarray
-        Bytes that all blocks of the launch share; empty if the kernel was registered without.
+        Bytes that all blocks of the launch share; empty if the kernel was registered without workspace.
     grid, threads : tuple of int
-        The dimensions x, y and z of a SIMT launch: of its blocks, and of the threads of each, all of which the call is
-        to do the work of. Of another launch (count, 1, 1) and (1, 1, 1).
+        The dimensions x, y and z of a SIMT launch: of its grid of blocks, and of the threads in a block. One call does
+        the work of all threads of its block. For other launches, (count, 1, 1) and (1, 1, 1).
 
     Examples
     --------
@@ -477,7 +480,7 @@ class Block(NamedTuple):  # which numba can pass on
 class HostKernel:
     """A function that does the work of a kernel; :func:`kernel` returns one.
 
-    It can be called as the function, and used with ``with``: it is registered until the end of the block.
+    It can be called like the function itself. As a context manager, it is unregistered at the end of the block.
 
     Examples
     --------
@@ -486,7 +489,7 @@ class HostKernel:
     ... def double(block, values):
     ...     values *= 2
     >>> values = np.ones(4, np.float32)
-    >>> double(None, values)  # as any function
+    >>> double(None, values)  # a plain call
     >>> values.tolist()
     [2.0, 2.0, 2.0, 2.0]
     >>> double.unregister()
@@ -526,7 +529,7 @@ class HostKernel:
             accesses.host_kernels[self.name] = self._arguments
 
     def unregister(self) -> None:
-        """Let the function do the work of launches from now on no more (``aclsimUnregisterKernel``)."""
+        """Unregister the function, which then does not run for later launches (``aclsimUnregisterKernel``)."""
         from ascend_rt._kernels import accesses
 
         if not supports("aclsimUnregisterKernel"):
@@ -546,7 +549,7 @@ class HostKernel:
         self.unregister()
 
     def run(self, block: Any) -> int:
-        """Call the function for a block and return the code that the kernel is to fail with, or 0."""
+        """Call the function for a block and return the error code of the kernel, or 0."""
         workspace, arguments = self._arguments.of(block)
         grid, threads = ((shape.x, shape.y, shape.z) for shape in (block.grid, block.threads))
         part = Block(self.name, block.index, block.count, workspace, grid, threads)
@@ -560,10 +563,10 @@ _kernels: dict[int, Any] = {}  # address of a handle -> the handle, which owns a
 def kernel(
     name: str, parameters: Mapping[str, Type] | Sequence[Type] | None = None, *, workspace: int = 0
 ) -> Callable[[Callable[..., object]], HostKernel]:
-    """Let a Python function do the work of a kernel (``aclsimRegisterKernel``); a decorator.
+    """Decorate a Python function that does the work of a kernel in the simulator (``aclsimRegisterKernel``).
 
-    It serves binaries that are for an NPU, whose code cannot run on the host. The same program runs with the simulator
-    and on hardware, where the code of the binary does the work and the decorator does nothing::
+    It replaces the code of a binary for an NPU, which cannot run on the host. The same program runs on hardware, where
+    the binary's code does the work and the decorator has no effect::
 
         @sim.kernel("add_custom", {"x": "float32[n]", "y": "float32[n]", "sum": "float32[n]", "n": "uint32"})
         def add_custom(block, x, y, sum, n):
@@ -571,21 +574,22 @@ def kernel(
             sum[part] = x[part] + y[part]
 
     The function is called once for each block, with a :class:`Block` and the values of the parameters: numpy scalars,
-    and for addresses of arrays numpy arrays of that memory. Blocks run on several threads, one at a time inside Python;
-    those of a function that numba has compiled with ``nogil=True``, the decorator below this one, run at the same time.
-    An exception fails the kernel: it shows in the next synchronization, and like one of a host function in
-    :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``. The function may also return the code of an error.
+    or numpy arrays of the device memory for parameters that are addresses of arrays. Blocks run on several threads, but
+    only one at a time executes Python code; blocks of a function that numba has compiled with ``nogil=True`` (put its
+    decorator below this one) run in parallel. An exception fails the kernel: the next synchronization reports the
+    failure, and the exception is passed to :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``, like that of
+    a host function. The function may also return an error code.
 
     Parameters
     ----------
     name : str
-        Of the kernel. Registering a name again replaces its function.
+        The name of the kernel. Registering a name again replaces its function.
     parameters : mapping of names to types, or sequence of types, optional
-        As in :mod:`ascend_rt.kernel`; every array has a length. Without them the function gets the block of arguments
-        as an array of bytes. Arrays that are marked ``in`` cannot be written; if all arrays are marked, launches by
-        :meth:`Kernel.launch` declare their accesses.
+        The types as in :mod:`ascend_rt.kernel`, with a length for every array. Without types, the function gets the
+        block of arguments as an array of bytes. Arrays that are marked ``in`` are read-only; if all arrays are marked,
+        launches by :meth:`Kernel.launch` declare their accesses.
     workspace : int, default 0
-        Bytes of workspace that a launch takes.
+        The size in bytes of the workspace of a launch.
 
     Examples
     --------
@@ -614,7 +618,7 @@ def kernel(
 def device_object(*kernels: str) -> bytes:
     """Return a binary for an NPU that has kernels of these names but no code, for :class:`Binary`.
 
-    With it a machine without the compiler runs kernels that are Python functions (:func:`kernel`).
+    It allows a machine without the kernel compiler to run kernels that are Python functions (:func:`kernel`).
 
     Examples
     --------
@@ -649,7 +653,7 @@ def ascend_rt_python_kernel(block: Any, handle: Any) -> int:
         ffi.memmove(block.text, text + b"\0", len(text) + 1)
         if _note_failure(block, found.name, error):
             callback.report(error, found.function, f"kernel {found.name}, block {block.index} of {block.count}")
-            clear_frames(error.__traceback__)  # whose variables would be kept with the exception
+            clear_frames(error.__traceback__)  # the exception would keep their variables alive
         return error.code if isinstance(error, AclError) else int(lib.ACL_ERROR_RT_AICORE_EXCEPTION)
 
 
@@ -673,7 +677,7 @@ def ascend_rt_python_release(handle: Any) -> None:
 
 
 def clear() -> None:
-    """Remove all faults (``aclsimClearFaults``); what has failed stays failed.
+    """Remove all faults (``aclsimClearFaults``); earlier failures stay.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams: queues of work that a device executes in order, one beside the other."""
+"""Streams: queues of work; a device executes each in order, and several at the same time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)
 
 _current: ContextVar[Stream | None] = ContextVar("ascend_rt.stream", default=None)
-_default_streams: dict[int, Stream] = {}  # of contexts, by handle: kept with what their tasks use
+_default_streams: dict[int, Stream] = {}  # by handle: kept, with the objects that their tasks use
 
 
 @in_c
@@ -70,11 +70,11 @@ class Stream(Resource, StreamHandle):
     Parameters
     ----------
     options : StreamOptions, optional
-        Takes the place of the keywords.
+        Replaces the keywords.
     priority : int, default 0
         0 is the highest, 7 the lowest; a hint, clamped to that range.
     flags : StreamFlag, default 0
-        How the stream is created.
+        Flags for the creation of the stream.
 
     Raises
     ------
@@ -86,10 +86,10 @@ class Stream(Resource, StreamHandle):
     Notes
     -----
     ``aclrtCreateStreamWithConfig``, ``aclrtDestroyStream``. All products. API reference 06. :meth:`close` waits for the
-    stream's work. Discarding the object does not: a stream that has work left is destroyed when it is done, by one of
-    the next calls that create a stream or synchronize the device, and a :class:`ResourceWarning` says so. The end of
-    the interpreter waits for at most five seconds; what is still pending then ends with the process, and an
-    :class:`AclWarning` says so. Objects of the same stream are equal.
+    stream's work. Discarding the object does not wait: if the stream has work left, a :class:`ResourceWarning` is
+    issued, and a later call that creates a stream or synchronizes the device destroys the stream when its work is done.
+    The exit of the interpreter waits for at most five seconds; work that is still pending then ends with the process,
+    and an :class:`AclWarning` is issued. Objects of the same stream are equal.
 
     Examples
     --------
@@ -113,16 +113,16 @@ class Stream(Resource, StreamHandle):
     def from_handle(cls, handle: int) -> Self:
         """Borrow a stream of another owner by its handle, an integer; 0 is the default stream.
 
-        The stream is never destroyed by this object. For objects of other packages use :meth:`from_foreign`.
+        This object never destroys the stream. For objects of other packages use :meth:`from_foreign`.
         """
         lifecycle.initialize()
         stream = cls.__new__(cls)
         handle = check_address(handle)
-        # The numbers of streams begin again on each device. The runtime does not tell the device of a stream; the
+        # The numbers of streams begin again on each device. The runtime does not report the device of a stream; the
         # stream can be used only in its context.
         context = current_handle_or_none()
         if not handle and context is not None and supports("aclrtCtxGetCurrentDefaultStream"):
-            handle = _default_handle()  # NULL would be another stream in each context, and the object stands for one
+            handle = _default_handle()  # NULL would be a different stream in each context, and the object is only one
         stream._context_address = of = 0 if context is None else address(context)
         where = HOST if context is None else Owner(epoch_of_context(of, current_device_id()))
         stream._retention = retention_of(handle, where.epoch, of)
@@ -136,13 +136,13 @@ class Stream(Resource, StreamHandle):
         Parameters
         ----------
         stream : object
-            It has a method ``__ascend_stream__``, which returns the pair ``(0, handle)``: 0 is the version of this
-            protocol. Or it has the handle as its attribute ``npu_stream``, as torch_npu's streams do.
+            An object with a method ``__ascend_stream__`` that returns the pair ``(0, handle)``, where 0 is the version
+            of this protocol; or with the handle as its attribute ``npu_stream``, like torch_npu's streams.
 
         Raises
         ------
         TypeError
-            It has neither, or a newer protocol.
+            The object has neither, or it uses a newer protocol.
         """
         handle = _foreign_handle(stream)
         if handle is None:
@@ -160,8 +160,8 @@ class Stream(Resource, StreamHandle):
     def current(cls) -> Stream:
         """Return the stream of the innermost :meth:`as_current` block, or else the default stream.
 
-        Calls without a stream use it. While another context is current than that of the block's stream, it is the
-        default stream.
+        Calls without a stream use it. If the current context is not that of the block's stream, the current stream is
+        the default stream.
 
         Raises
         ------
@@ -183,8 +183,8 @@ class Stream(Resource, StreamHandle):
     def as_current(self) -> Iterator[Self]:
         """Make this the current stream for a ``with`` block, and its context the current one.
 
-        It is current for the calling thread, or the calling task of asyncio; new threads start with the default stream.
-        The end of the block does not close the stream.
+        It is current for the calling thread or asyncio task; new threads start with the default stream. The end of the
+        block does not close the stream.
 
         Examples
         --------
@@ -208,48 +208,48 @@ class Stream(Resource, StreamHandle):
         """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
 
     def wait(self, other: Event | Notify | AnyStream | ForeignEvent, timeout: float | None = None) -> None:
-        """Let work enqueued here from now on wait for an event or a notify, or for all work that a stream has so far.
+        """Let work enqueued here from now on wait for an event, a notify, or the work of a stream so far.
 
         Parameters
         ----------
         other : Event, Stream or Notify
-            What to wait for. An event that was never recorded is not waited for (but see ``manual_reset``). Streams of
-            other packages are those that :meth:`from_foreign` takes, and events those with an integer ``npu_event``, as
-            torch_npu's.
+            The object to wait for. Waiting for an event that was never recorded is a no-op (but see ``manual_reset``).
+            Objects of other packages are accepted too: streams that :meth:`from_foreign` takes, and events with an
+            integer attribute ``npu_event``, like torch_npu's.
         timeout : float, optional
             Fail the wait, and with it the next synchronization of this stream, after this many seconds, rounded up to a
-            whole number. :data:`math.inf` is no limit, None the value of ``aclrtSetOpWaitTimeout``; for a notify, None
-            is no limit.
+            whole number. :data:`math.inf` sets no limit. None uses the value of ``aclrtSetOpWaitTimeout``, or sets no
+            limit for a notify.
 
         Notes
         -----
-        ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host goes on at once.
+        ``aclrtStreamWaitEvent``, ``aclrtStreamWaitEventWithTimeout``; enqueues only. The host continues at once.
         """
 
     def _wait_for(self, other: Any, timeout: float | None) -> None:
-        """Wait for what is no event of ours."""
+        """Wait for an object other than an event of ours."""
         if getattr(other, "_is_notify", False):
             other.wait(self, timeout)
         elif (handle := _integer(other, "npu_event")) is not None:
             self.wait(Event.from_handle(handle), timeout)
         elif isinstance(other, Stream) or _foreign_handle(other) is not None:
             stream = other if isinstance(other, Stream) else Stream.from_foreign(other)
-            self.wait(stream.record(), timeout)  # the wait that is pending keeps what it needs
+            self.wait(stream.record(), timeout)  # the pending wait keeps the objects that it needs
         else:
             raise TypeError(f"expected an Event, a Notify or a Stream to wait for, got {type(other).__name__}")
 
     def capture(self, *, mode: CaptureMode = "global") -> AbstractContextManager[Graph]:
-        """Capture what is enqueued in a ``with`` block into a graph, instead of executing it.
+        """Capture the work enqueued in a ``with`` block into a graph, instead of executing it.
 
-        Other streams join when they wait for an event that was recorded in the capture, and must be joined again, by a
-        wait of this stream, before the block ends. Host functions, host memory and buffers that the tasks use are kept
-        alive by the graph.
+        Another stream joins the capture when it waits for an event that was recorded in it; before the block ends, this
+        stream must wait for the other stream again. The graph keeps the host functions, host memory and buffers that
+        its tasks use alive.
 
         Parameters
         ----------
         mode : {"global", "thread_local", "relaxed"}, default "global"
-            Whose synchronous copies and fills are refused meanwhile: those of all threads of the context, of this
-            thread, or of none.
+            The threads whose synchronous copies and fills are refused during the capture: all threads of the context,
+            this thread, or none.
 
         Returns
         -------
@@ -259,8 +259,8 @@ class Stream(Resource, StreamHandle):
         Raises
         ------
         CaptureError
-            At the end of the block: the capture was broken, and its ``failures`` say which calls failed and where; or
-            a stream was not joined, and the text names it. An exception of the block itself passes.
+            At the end of the block, the capture was broken (``failures`` lists the calls that failed and their places),
+            or a stream was not joined (the message names it). An exception in the block itself is passed on.
 
         Notes
         -----
@@ -280,11 +280,11 @@ class Stream(Resource, StreamHandle):
         Raises
         ------
         Timeout
-            The stream was not done in time; it keeps running, call again.
+            The stream was not done in time. It keeps running, and the call may be repeated.
         StreamAborted
-            The stream was aborted meanwhile.
+            The stream was aborted during the wait.
         TaskFailed
-            A task of the stream failed; reported once.
+            A task of the stream failed; each failure is reported once.
 
         Notes
         -----
@@ -298,13 +298,13 @@ class Stream(Resource, StreamHandle):
 
         Notes
         -----
-        A thread waits in C, without the GIL, unless the stream is done already. If the task is cancelled, the thread
-        stays until it is.
+        A thread waits in C, without the GIL, unless the stream is done already. If the asyncio task is cancelled, the
+        thread stays until the stream is done.
         """
         ended, log = self._retention.end_batch(), self._retention.failures
         code, message = 0, None
         status = lib.ascend_rt_stream_status(self._handle)
-        is_expected(status < 0)  # the synchronization will tell
+        is_expected(status < 0)  # the synchronization will report it
         if status != _PENDING:
             # Another thread may have enqueued something.
             code = lib.ascend_rt_synchronize_stream(self._handle, 1, log.into)
@@ -322,24 +322,24 @@ class Stream(Resource, StreamHandle):
 
     @property
     def is_done(self) -> bool:
-        """Whether all work enqueued so far is done (``aclrtStreamQuery``); does not block.
+        """True if all work enqueued so far is done (``aclrtStreamQuery``); does not block.
 
         Raises
         ------
         TaskFailed
-            It is done, and a task has failed; the next synchronization raises the failure too.
+            The work is done, and a task has failed; the next synchronization raises the failure too.
         """
 
     def check(self) -> None:
         """Raise the failure of a task of this stream that no synchronization has reported yet; does not wait.
 
-        The failure stays known: the next synchronization raises it too.
+        The failure stays pending: the next synchronization raises it too.
 
         Raises
         ------
         TaskFailed
-            A task has failed. Without ``aclrtExceptionInfoCallbackRegister`` the library reports that only of a stream
-            that has no work left.
+            A task has failed. A library without ``aclrtExceptionInfoCallbackRegister`` reports this only when the
+            stream has no work left.
 
         Notes
         -----
@@ -354,7 +354,7 @@ class Stream(Resource, StreamHandle):
         """Call a Python function when the work enqueued so far is done; later work of the stream waits for it.
 
         The function runs on a thread of the runtime, one at a time for all streams of a context. It must not call the
-        runtime. Function and arguments are kept alive until it has run. An exception goes to
+        runtime. The function and its arguments are kept alive until it has run. An exception is passed to
         :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``, and the stream goes on.
 
         Notes
@@ -389,9 +389,10 @@ class Stream(Resource, StreamHandle):
 
     @property
     def device(self) -> Device:
-        """The device that it belongs to.
+        """The device of the stream.
 
-        The runtime does not tell: of a stream that was borrowed by a thread without a context, the calling thread's.
+        The runtime does not report it: if a thread without a context borrowed the stream, this is the device of the
+        calling thread.
         """
         self._handle  # noqa: B018  (a closed stream says so)
         known = self._retention.device
@@ -399,7 +400,7 @@ class Stream(Resource, StreamHandle):
 
     @property
     def context(self) -> Context:
-        """The context that it belongs to, borrowed; if that is not known, as with :attr:`device`."""
+        """The context of the stream, borrowed; if it is unknown, the calling thread's, as for :attr:`device`."""
         self._handle  # noqa: B018
         return Context._lend(ffi.cast("aclrtContext", self._context_address) or current_handle(), self._owner)
 
@@ -431,12 +432,12 @@ class Stream(Resource, StreamHandle):
         Parameters
         ----------
         force : bool, default False
-            Drop what has not started instead of waiting for it (``aclrtDestroyStreamForce``).
+            Drop work that has not started instead of waiting for it (``aclrtDestroyStreamForce``).
 
         Raises
         ------
         WrongState
-            It was called by a function that a stream runs (:meth:`launch_host_func`).
+            The caller is a function that a stream runs (:meth:`launch_host_func`).
         TaskFailed
             A task of the stream has failed, and no synchronization has reported it. The stream is closed.
         AclError
@@ -449,7 +450,7 @@ class Stream(Resource, StreamHandle):
     def _finish(self, code: int) -> None:
         """Go on waiting for the work of a stream that is closing, after a first attempt that has returned a code.
 
-        What a task has failed with stays deferred. Other errors are left to the destruction.
+        The failure of a task stays deferred. The destruction reports other errors.
         """
         if not usable():
             return
@@ -461,7 +462,7 @@ class Stream(Resource, StreamHandle):
             code, _ = blocking.wait("aclrtSynchronizeStream", FOR_EVER, handle, log=log)
         raise_kept(code)
         if code > 0 and code == retention.window.reported and code == lib.aclrtSynchronizeStream(handle):
-            log.discard()  # it stays: the stream is in STOP mode, and has told it
+            log.discard()  # the code stays: the stream is in STOP mode, and has reported it
         retention.window.failure("aclrtSynchronizeStream")  # known from now on: it cannot be looked for afterwards
         retention.window.note_stream()
 
@@ -481,18 +482,18 @@ class Stream(Resource, StreamHandle):
                 warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
         except RuntimeClosed:  # after the test, by the exit in another thread
             return
-        except BaseException:  # of a signal handler, or a warning that is an error; the work goes on
+        except BaseException:  # a signal handler raised it, or a warning that is an error; the work goes on
             self._let_tasks_go_on()
             raise
 
     def _let_tasks_go_on(self) -> None:
-        """Keep what the tasks use although this object is discarded."""
+        """Keep the objects that the tasks use although this object is discarded."""
         retention = self._retention
         if usable():
             retention.detach(_recorded_behind(retention) if retention else None)
 
     def _close_if_done(self) -> bool:
-        """Close a stream that was discarded, unless it has work left; what goes wrong becomes a warning."""
+        """Close a stream that was discarded, unless it has work left; an error becomes a warning."""
         try:
             if self._is_open and (self._lacks_context() or callback.is_inside() or self._is_busy()):
                 return False
@@ -508,7 +509,7 @@ class Stream(Resource, StreamHandle):
         status = lib.ascend_rt_stream_status(self._handle)
         if is_expected(-status, *_ANOTHER_CONTEXT):
             status = Context._at(self._context_address)._call(lib.ascend_rt_stream_status, self._handle)
-        is_expected(status < 0)  # the destruction will tell
+        is_expected(status < 0)  # the destruction will report it
         return status == _PENDING
 
     def _identity(self) -> tuple[object, ...]:
@@ -540,7 +541,7 @@ _STATES = {_COMPLETE: ", idle", _PENDING: ", busy"}
 
 
 def _options_alone(options: object, *keywords: object) -> tuple[int, StreamFlag | int]:
-    """Return the priority and the flags of options, beside which there may be no keywords."""
+    """Return the priority and the flags of options, which cannot be combined with keywords."""
     from ascend_rt.options import StreamOptions
 
     if not isinstance(options, StreamOptions) or any(keywords):
@@ -549,7 +550,7 @@ def _options_alone(options: object, *keywords: object) -> tuple[int, StreamFlag 
 
 
 def _let_go_when_over(retention: Retention, ended: Batch | None, launched: list[Call] | None) -> None:
-    """Release what the tasks of a stream have used that is gone, when no reset of its device goes on any more."""
+    """Release the objects of the tasks of a stream that is gone, once no reset of its device is in progress."""
 
     def let_go() -> None:
         release(ended)
@@ -560,7 +561,7 @@ def _let_go_when_over(retention: Retention, ended: Batch | None, launched: list[
 
 
 def _recorded_behind(retention: Retention) -> Event | None:
-    """Record an event behind what is submitted, for what it uses; None if that is impossible."""
+    """Record an event after the submitted tasks, for the objects that they use; None if that is impossible."""
     handle = retention.life.handle
     if retention.life.is_over or lib.ascend_rt_captured_graph(handle):
         return None
@@ -580,7 +581,7 @@ def _default_handle() -> int:
 
 
 def _foreign_handle(stream: object) -> int | None:
-    """Return the handle of another package's stream; None if it tells none, or in a way that is not known."""
+    """Return the handle of another package's stream; None if it has none, or uses an unknown protocol."""
     protocol = getattr(stream, "__ascend_stream__", None)
     if protocol is None:
         return _integer(stream, "npu_stream")

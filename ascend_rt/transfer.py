@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving bytes: copies between buffers and arrays, and fills.
+"""Copies between buffers and arrays, and fills.
 
-What ends in ``_async`` enqueues on a stream, by default on :meth:`Stream.current`. Its twin without that ending waits
-until the bytes have moved.
+A function whose name ends in ``_async`` enqueues on a stream, by default on :meth:`Stream.current`. The function
+without this suffix waits until the operation is done.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
     Operand: TypeAlias = Buffer | HostMemory
-    # The destination and the source of a copy, and address, size and place of each.
+    # The destination and the source of a copy, each with its address, its size, and True if it is on the device.
     Pair: TypeAlias = tuple[Operand, Operand, tuple[Any, int, bool], tuple[Any, int, bool]]
 
 # For operands that are not contiguous.
@@ -56,7 +56,7 @@ _FILLS = {1: "aclrtMemset", 4: "aclrtMemsetD32"}  # by the size of an item
 
 
 def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
-    """Return one side of a copy: its address, its size, and whether it is on the device."""
+    """Return one side of a copy: its address, its size, and True if it is on the device."""
     if isinstance(operand, Buffer):
         return operand._handle, operand._nbytes, True
     exporter = operand.obj if type(operand) is memoryview else operand
@@ -71,23 +71,23 @@ def _span(operand: Operand, writable: bool) -> tuple[Any, int, bool]:
 
 
 def copy(dst: Operand, src: Operand) -> None:
-    """Copy bytes between buffers, numpy arrays and other objects with the buffer protocol, and wait for it.
+    """Copy bytes between buffers, numpy arrays and other objects with the buffer protocol, and wait for the copy.
 
     Parameters
     ----------
     dst, src : Buffer, PinnedBuffer, numpy.ndarray, or bytes-like
-        All bytes of ``src`` are copied to the start of ``dst``. Arrays must be C-contiguous, ``dst`` writable.
+        All bytes of ``src`` are copied to the start of ``dst``. Arrays must be C-contiguous, and ``dst`` writable.
 
     Raises
     ------
     InvalidArgument
         ``src`` is larger than ``dst``, or memory was freed.
     TypeError, ValueError, BufferError
-        An operand is no buffer, not contiguous, or read-only.
+        An operand is not a buffer or not contiguous, or ``dst`` is read-only.
 
     Notes
     -----
-    ``aclrtMemcpy``; blocking, without the GIL; waits for no stream. All products. API reference 11-03.
+    ``aclrtMemcpy``; blocking, without the GIL; does not wait for streams. All products. API reference 11-03.
 
     Examples
     --------
@@ -108,9 +108,9 @@ def copy(dst: Operand, src: Operand) -> None:
 def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snapshot: bool = False) -> None:
     """Copy bytes in the order of a stream.
 
-    The operands are as in :func:`copy`, and are kept alive until the copy is done. With pageable host memory, which is
+    The operands are as in :func:`copy`, and are kept alive until the copy is done. With pageable host memory, that is,
     any array that is neither a :class:`PinnedBuffer` nor :class:`RegisteredMemory`, the runtime waits for the stream
-    and copies before it returns.
+    and copies before the call returns.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     stream : Stream, optional
         The copy runs in its order; default :meth:`Stream.current`.
     snapshot : bool, default False
-        Read the source, which is host memory, before the call returns (``ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE``): it may be
-        changed at once, and may be pageable.
+        Read the source, which must be host memory, before the call returns (``ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE``). The
+        source may then be changed at once, and may be pageable.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
 
     Notes
     -----
-    ``aclrtMemcpyAsync``; enqueues only, if the host side is pinned. All products. API reference 11-03.
+    ``aclrtMemcpyAsync``; enqueues only, if the host memory is pinned. All products. API reference 11-03.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
 
 
 def host_span(operand: HostMemory, is_written: bool) -> tuple[int, int, Any]:
-    """Return where memory of the host is, its size, and what keeps it there."""
+    """Return the address of host memory, its size, and the object that keeps it alive."""
     view, nbytes, _ = _span(operand, is_written)
     return address(view), nbytes, view
 
@@ -174,27 +174,27 @@ def copy_2d(
     dst_pitch: int | None = None,
     src_pitch: int | None = None,
 ) -> None:
-    """Copy rows of bytes that are a pitch apart, between host and device, and wait for it.
+    """Copy rows of bytes with a fixed pitch between host and device, and wait for the copy.
 
     Parameters
     ----------
     dst, src : Buffer, PinnedBuffer, numpy.ndarray, or bytes-like
-        Arrays may have two dimensions and rows apart, as a slice of columns has: then the pitch is theirs.
+        The pitch of a two-dimensional array is that of its rows, which need not be adjacent, as in a slice of columns.
     width, height : int
-        Bytes of a row, at most 5,000,000, and number of rows, at most 5,242,880.
+        The number of bytes in a row, at most 5,000,000, and the number of rows, at most 5,242,880.
     dst_pitch, src_pitch : int, optional
-        Bytes from one row to the next; the width, if not given.
+        The number of bytes from the start of one row to the next; default ``width``.
 
     Raises
     ------
     ValueError
         The rows do not fit into an operand, or a number is negative.
     NotSupported
-        The product cannot copy in this direction; inside a device only :func:`copy_2d_async` does.
+        The product cannot copy in this direction; within a device, use :func:`copy_2d_async`.
 
     Notes
     -----
-    ``aclrtMemcpy2d``; bytes between the rows are not touched. API reference 11-03.
+    ``aclrtMemcpy2d``; the bytes between the rows are not changed. API reference 11-03.
 
     Examples
     --------
@@ -216,14 +216,14 @@ def copy_2d_async(
     dst_pitch: int | None = None,
     src_pitch: int | None = None,
 ) -> None:
-    """Copy rows of bytes in the order of a stream, also inside a device.
+    """Copy rows of bytes in the order of a stream, also within a device.
 
-    The parameters are as in :func:`copy_2d`, the stream as in :func:`copy_async`; the operands are kept alive until the
-    copy is done.
+    The parameters are as in :func:`copy_2d`, and the stream as in :func:`copy_async`. The operands are kept alive until
+    the copy is done.
 
     Notes
     -----
-    ``aclrtMemcpy2dAsync``; enqueues only, if the host side is pinned. API reference 11-03.
+    ``aclrtMemcpy2dAsync``; enqueues only, if the host memory is pinned. API reference 11-03.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def _rows_of_both(
 
 
 def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
-    """Return one side of a two-dimensional copy: its address, its pitch, and whether it is on the device."""
+    """Return one side of a two-dimensional copy: its address, its pitch, and True if it is on the device."""
     if min(width, height) < 0:
         raise ValueError(f"expected at least 1 row of 1 byte, got {height} rows of {width} bytes")
     if pitch is None and _is_matrix(operand):
@@ -277,7 +277,7 @@ def _rows_of_array(array: Any, width: int, height: int, *, writable: bool) -> tu
         _span(array[:0], writable)  # raises the error
     if height > rows or width > columns * array.itemsize:
         raise ValueError(f"{height} rows of {width} bytes do not fit into an array of shape {array.shape}")
-    # The stride of an axis with one element means nothing.
+    # The stride of an axis with one element has no meaning.
     pitch = array.strides[0] if height > 1 else width
     if (columns > 1 and array.strides[1] != array.itemsize) or pitch < 0:
         raise ValueError("the elements of a row must be adjacent, and the rows in ascending order")
@@ -290,12 +290,12 @@ def copy_batch(transfers: Iterable[tuple[Operand, Operand]]) -> None:
     Parameters
     ----------
     transfers : iterable of (dst, src)
-        As in :func:`copy`, each between host and device; the order in which they are made is not defined. At most 4096.
+        At most 4096 copies as in :func:`copy`, each between host and device; their order is undefined.
 
     Raises
     ------
     InvalidArgument
-        A copy was refused; the text has its number, counted from 0.
+        A copy was refused; the message has its number, counted from 0.
 
     Notes
     -----
@@ -318,14 +318,14 @@ def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Strea
     Parameters
     ----------
     transfers : iterable of (dst, src)
-        As in :func:`copy_batch`, and as many as wanted. The operands are kept alive until the copies are done.
+        Any number of copies as in :func:`copy_batch`. The operands are kept alive until the copies are done.
     stream : Stream, optional
         The copies run in its order; default :meth:`Stream.current`.
 
     Raises
     ------
     InvalidArgument
-        A copy was refused; the text has its number, counted from 0. Those before it are enqueued.
+        A copy was refused; the message has its number, counted from 0. The copies before it are enqueued.
 
     Notes
     -----
@@ -345,7 +345,7 @@ def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Strea
     try:
         _call_with_batch("aclrtMemcpyBatchAsync", pairs, queue)
     finally:
-        stream._retention.retain(pairs)  # even if one is refused, those before it are enqueued
+        stream._retention.retain(pairs)  # even if one is refused, the copies before it are enqueued
 
 
 def _pairs(transfers: Iterable[tuple[Operand, Operand]]) -> list[Pair]:
@@ -384,7 +384,7 @@ def _call_with_batch(function: str, pairs: list[Pair], *queue: Any) -> None:
 
 
 def _location(pointer: Any) -> tuple[int, int]:
-    """Return type and number of the place of an address, as a batch wants them: pageable memory is the host's."""
+    """Return the type and number of the location of an address for a batch, which takes pageable memory as the host."""
     attributes = _attributes(pointer)
     if attributes.location == _UNREGISTERED:
         return lib.ACL_MEM_LOCATION_TYPE_HOST, 0
@@ -396,16 +396,16 @@ def _attributes(pointer: Any) -> PointerAttributes:
 
 
 class CopyDescriptor:
-    """A copy inside a device whose addresses are in device memory: kernels, or :meth:`set`, may change them later.
+    """A copy within a device whose addresses are in device memory: kernels, or :meth:`set`, may change them later.
 
     Parameters
     ----------
     dst, src : Buffer
-        On the same device; all bytes of ``src`` are copied to the start of ``dst``.
+        Buffers on the same device; all bytes of ``src``, at most 4 GiB - 1, are copied to the start of ``dst``.
 
     Notes
     -----
-    ``aclrtSetMemcpyDesc``, ``aclrtMemcpyAsyncWithDesc``; 950, 910B, 910C, 310B. At most 4 GiB - 1. API reference 11-03.
+    ``aclrtSetMemcpyDesc``, ``aclrtMemcpyAsyncWithDesc``; 950, 910B, 910C, 310B. API reference 11-03.
 
     Examples
     --------
@@ -428,11 +428,11 @@ class CopyDescriptor:
 
     @property
     def memory(self) -> Buffer:
-        """The descriptor itself, for kernels that write it."""
+        """The device memory of the descriptor, for kernels that write it."""
         return self._memory
 
     def set(self, dst: Buffer, src: Buffer) -> None:
-        """Write the addresses and the size; blocking. Copies that have not started take the new ones."""
+        """Write the addresses and the size; blocking. Copies that have not started use the new values."""
         to, source = on_device(dst), on_device(src)
         if src.nbytes > dst.nbytes:
             raise ValueError(f"{src.nbytes} bytes do not fit into a destination of {dst.nbytes}")
@@ -443,7 +443,7 @@ class CopyDescriptor:
     def submit(self, stream: Stream | None = None) -> None:
         """Copy in the order of a stream, by default :meth:`Stream.current`.
 
-        Descriptor and buffers are kept alive until that is done.
+        The descriptor and the buffers are kept alive until the copy is done.
         """
         stream, kind = given_or_current(stream), lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
         arguments = self._memory._handle, kind, stream._handle
@@ -453,18 +453,18 @@ class CopyDescriptor:
 def copy_indirect(
     dst: Buffer, src: Buffer, nbytes: int, stream: Stream | None = None, *, dst_offset: int = 0, src_offset: int = 0
 ) -> None:
-    """Copy inside a device between addresses that are in device memory when the copy runs.
+    """Copy within a device between addresses that are read from device memory when the copy runs.
 
     Parameters
     ----------
     dst, src : Buffer
-        At least 8 bytes each: the address of the destination, and of the source.
+        Buffers of at least 8 bytes each, which contain the address of the destination, and of the source.
     nbytes : int
-        How many bytes to copy, at most 4 GiB.
+        The number of bytes to copy, at most 4 GiB.
     stream : Stream, optional
         The copy runs in its order; default :meth:`Stream.current`.
     dst_offset, src_offset : int, default 0
-        Bytes to add to the addresses.
+        The number of bytes to add to the addresses.
 
     Notes
     -----
@@ -489,27 +489,27 @@ def copy_indirect(
 
 
 def fill(dst: Buffer, value: int, *, itemsize: int = 1) -> None:
-    """Fill device memory with a value, and wait for it.
+    """Fill device memory with a value, and wait until it is filled.
 
     Parameters
     ----------
     dst : Buffer
-        What to fill.
+        The memory to fill.
     value : int
-        0 to 255, or below 2 ** 32 with an item size of 4.
+        A value from 0 to 255, or to 2 ** 32 - 1 with an item size of 4.
     itemsize : {1, 4}, default 1
-        Bytes that the value takes; 4 needs a buffer that begins and ends at a multiple of 4.
+        The size of the value in bytes. With 4, the address and the size of the buffer must be multiples of 4.
 
     Raises
     ------
     ValueError
-        The value does not fit into an item, or the buffer has no whole number of items.
+        The value does not fit into an item, or the size of the buffer is not a multiple of the item size.
     NotSupported
         The product does not fill items of 4 bytes; 950, 910B and 910C do.
 
     Notes
     -----
-    ``aclrtMemset``, ``aclrtMemsetD32``; waits for no stream. API reference 11-03.
+    ``aclrtMemset``, ``aclrtMemsetD32``; does not wait for streams. API reference 11-03.
 
     Examples
     --------
@@ -532,13 +532,13 @@ def fill_async(dst: Buffer, value: int, stream: Stream | None = None, *, itemsiz
     Parameters
     ----------
     dst : Buffer
-        What to fill.
+        The memory to fill.
     value : int
-        0 to 255, or below 2 ** 32 with an item size of 4.
+        A value from 0 to 255, or to 2 ** 32 - 1 with an item size of 4.
     stream : Stream, optional
         The fill runs in its order; default :meth:`Stream.current`.
     itemsize : {1, 4}, default 1
-        Bytes that the value takes, as in :func:`fill`.
+        The size of the value in bytes, as in :func:`fill`.
 
     Notes
     -----
@@ -566,13 +566,15 @@ def _filling(dst: Buffer, value: int, itemsize: int = 1) -> tuple[Any, int, int,
     if rest:
         raise ValueError(f"size {dst.nbytes} is not a multiple of the item size {itemsize}")
     if itemsize == 4 and not _fills_words():
-        raise NotSupported(lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product cannot fill with words")
+        raise NotSupported(
+            lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemsetD32", "the product cannot fill 4-byte items"
+        )
     return pointer, dst.nbytes, value, count
 
 
 @cache
 def _fills_words() -> bool:
-    """Find out whether the product fills words: where it does not, the runtime answers 0 and writes nothing."""
+    """Return True if the product fills words; on others, the runtime returns 0 and does not write anything."""
     found = ffi.new("uint32_t *")
     with Buffer(4) as memory:
         copy(memory, ffi.buffer(found))

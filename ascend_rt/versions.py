@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which releases are in use, and since which one a C function exists."""
+"""The releases in use, and the first release that has a C function."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ascend_rt._runtime.driver import ffi, is_expected, lib, library, supports
 
 __all__ = ["Version", "since", "version"]
 
-_VERSION_BYTES = 128  # of the buffer that aclsysGetVersionStr fills (API reference 24)
+_VERSION_BYTES = 128  # aclsysGetVersionStr fills a buffer of this size (API reference 24)
 
 
 class Version(NamedTuple):
-    """The releases that work together.
+    """The releases in use.
 
     Attributes
     ----------
     package : str
-        ascend_rt itself.
+        The version of ascend_rt.
     cann : str or None
-        CANN, for instance ``"8.1.RC1"``; None with the simulator, and if it is unknown.
+        The release of CANN, for instance ``"8.1.RC1"``; None with the simulator, or if it is unknown.
     api : str or None
-        The runtime's C interface (``aclrtGetVersion``), for instance ``"1.17.0"``.
+        The version of the runtime's C interface (``aclrtGetVersion``), for instance ``"1.17.0"``.
     driver : str or None
-        The NPU driver; None with the simulator, and if it is unknown.
+        The version of the NPU driver; None with the simulator, or if it is unknown.
 
     Examples
     --------
@@ -47,8 +47,8 @@ def version() -> Version:
     Returns
     -------
     Version
-        The releases of CANN and of the driver come from ``aclsysGetVersionStr`` or, without an answer, from the files
-        of the installation that the library belongs to.
+        The releases of CANN and of the driver come from ``aclsysGetVersionStr`` or, if it does not report them, from
+        the files of the installation that the library belongs to.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def version() -> Version:
 def since(name: str) -> str | None:
     """Return the first release of CANN that has a C function; None if there is no such function.
 
-    The oldest release that is known is 8.1.RC1: what it has may be older.
+    The oldest known release is 8.1.RC1: functions in it may be older.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def since(name: str) -> str | None:
 
 
 def absence(name: str, fault: str) -> str:
-    """Say why a function is missing: which library, of which release, and which release has it."""
+    """Return the reason why a function is missing: the library, its release, and the release that has the function."""
     from ascend_rt._generated.functions import FUNCTIONS, OLDEST
 
     paths = " and ".join(library().paths)
@@ -102,7 +102,7 @@ def absence(name: str, fault: str) -> str:
 
 @functools.cache
 def cann_version() -> str | None:
-    """Return the release of the CANN in use, as the library says or as its files say."""
+    """Return the release of the CANN in use, as reported by the library or by the files of its installation."""
     from ascend_rt.backends.cann import installation
 
     return _package_version("runtime") or installation.cann_version(library().path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses and memory separately: reserve addresses, allocate memory, and map the memory to the addresses.
+"""Virtual memory: reserve addresses, allocate physical memory, and map the memory to the addresses.
 
-A buffer that grows without being copied is the usual reason: reserve as many addresses as it may ever need, and map
-more memory behind them when it is needed.
+The usual purpose is a buffer that grows without being copied: reserve as many addresses as it may ever need, and map
+more memory to them as it grows.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class PhysicalMemory(Resource):
     nbytes : int
         Size in bytes; a multiple of :meth:`granularity`.
     device : Device, optional
-        Where to allocate; None is the host.
+        The device that has the memory; None for the host.
     attribute : MemAttr, default MEM_HUGE
-        Which pages to take.
+        The kind of pages.
 
     Raises
     ------
     OutOfMemory
         The device's memory is exhausted.
     InvalidArgument
-        The size is not a multiple of the granularity, or the location does not have the attribute.
+        The size is not a multiple of the granularity, or the location does not support the attribute.
 
     Notes
     -----
-    ``aclrtMallocPhysical``, ``aclrtFreePhysical``; synchronous, needs no context. Closing gives the memory back when it
-    is mapped nowhere any more. All products. API reference 11-04.
+    ``aclrtMallocPhysical``, ``aclrtFreePhysical``; synchronous, needs no context. After closing, the memory is freed
+    when it is not mapped any more. All products. API reference 11-04.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class PhysicalMemory(Resource):
     def granularity(
         device: Device | None = None, *, attribute: MemAttr | int | None = None, minimum: bool = False
     ) -> int:
-        """Return what sizes should, or at least must, be a multiple of (``aclrtMemGetAllocationGranularity``)."""
+        """Return the recommended or minimum granularity of sizes (``aclrtMemGetAllocationGranularity``)."""
         lifecycle.initialize()
         out = ffi.new("size_t *")
         recommended, least = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, lib.ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM
@@ -90,21 +90,21 @@ class PhysicalMemory(Resource):
 
     @classmethod
     def from_shareable(cls, shareable: int, nbytes: int, device: Device) -> PhysicalMemory:
-        """Take memory that another process exported (``aclrtMemImportFromShareableHandle``).
+        """Import memory that another process exported (``aclrtMemImportFromShareableHandle``).
 
         Parameters
         ----------
         shareable, nbytes : int
-            What :meth:`export` returned there, and the size of the memory.
+            The number that :meth:`export` returned in that process, and the size of the memory.
         device : Device
-            Where it will be used.
+            The device that uses the memory.
 
         Raises
         ------
         AclError
-            The exporter has not named this process (207006).
+            The exporter did not list this process (207006).
         InvalidArgument
-            No other process that lives exports this.
+            No other running process exports this memory.
         ValueError
             The size is not positive.
         """
@@ -118,17 +118,18 @@ class PhysicalMemory(Resource):
         return memory
 
     def export(self, processes: Iterable[int] | None = None) -> int:
-        """Let other processes map the memory, once. Keep it until they are done with it.
+        """Let other processes map the memory; possible once. Keep the memory until they are done with it.
 
         Parameters
         ----------
         processes : iterable of int, optional
-            Who may: process numbers of ``aclrtDeviceGetBareTgid``, at least one. None is every process.
+            The processes that may map it, at least one, by their numbers from ``aclrtDeviceGetBareTgid``. None allows
+            every process.
 
         Returns
         -------
         int
-            What the other process gives to :meth:`from_shareable`.
+            The number that another process passes to :meth:`from_shareable`.
 
         Raises
         ------
@@ -141,7 +142,7 @@ class PhysicalMemory(Resource):
         -----
         ``aclrtMemExportToShareableHandle``, ``aclrtMemSetPidToShareableHandle``. API reference 11-04.
         """
-        pids = None if processes is None else process_numbers(processes)  # before the one export that there is
+        pids = None if processes is None else process_numbers(processes)  # check before the only possible export
         out = ffi.new("uint64_t *")
         everybody = lib.ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION
         flag = everybody if pids is None else lib.ACL_RT_VMM_EXPORT_FLAG_DEFAULT
@@ -170,7 +171,7 @@ def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
 
 
 class MappedBuffer(Buffer):
-    """Reserved addresses with memory behind them; closing unmaps it. See :meth:`VirtualMemory.map`.
+    """Memory that is mapped to reserved addresses; closing unmaps it. See :meth:`VirtualMemory.map`.
 
     Examples
     --------
@@ -185,7 +186,7 @@ class MappedBuffer(Buffer):
     __slots__ = ("_ranges", "_virtual")
     _what = "mapped buffer"
     _virtual: VirtualMemory
-    _ranges: weakref.WeakSet[Buffer]  # of addresses, closed with this; those of slices are closed as a buffer's are
+    _ranges: weakref.WeakSet[Buffer]  # views of address ranges, closed with this; slices are closed like a buffer's
 
     def allow(self, device: Device) -> None:
         """Let another device read and write the memory (``aclrtMemSetAccess``)."""
@@ -207,7 +208,7 @@ class MappedBuffer(Buffer):
                 view.close()
 
     def _forget(self) -> bool:
-        is_first = super()._forget()  # first: who adds a range later sees that this is closed
+        is_first = super()._forget()  # first: a thread that adds a range later sees that this is closed
         self._close_ranges()
         return is_first
 
@@ -231,12 +232,12 @@ class _Mapping(NamedTuple):
 
 
 class VirtualMemory(Resource):
-    """Reserved addresses.
+    """A range of reserved addresses.
 
     Parameters
     ----------
     nbytes : int
-        How many. Memory is mapped by multiples of 2 MiB.
+        The number of addresses. Memory is mapped in multiples of 2 MiB.
 
     Raises
     ------
@@ -245,8 +246,8 @@ class VirtualMemory(Resource):
 
     Notes
     -----
-    ``aclrtReserveMemAddress``, ``aclrtReleaseMemAddress``; synchronous, needs no context. Close what is mapped first.
-    All products. API reference 11-04.
+    ``aclrtReserveMemAddress``, ``aclrtReleaseMemAddress``; synchronous, needs no context. Close the mapped buffers
+    first. All products. API reference 11-04.
 
     Examples
     --------
@@ -264,39 +265,39 @@ class VirtualMemory(Resource):
         self._begin()
         out, nbytes = ffi.new("void **"), check_size(nbytes)
         self._nbytes = nbytes
-        # By address; an entry stays until it is unmapped, also if the buffer is garbage already.
+        # By address; an entry stays until it is unmapped, even if the buffer is garbage already.
         self._mappings: dict[int, _Mapping] = {}
         huge_pages = 1
         self._make(HOST, out, "aclrtReserveMemAddress", out, nbytes, 0, ffi.NULL, huge_pages)
 
     @property
     def nbytes(self) -> int:
-        """How many addresses."""
+        """The number of addresses."""
         return self._nbytes
 
     def map(self, memory: PhysicalMemory, offset: int = 0) -> MappedBuffer:
-        """Put physical memory, all of it, behind the addresses from an offset on.
+        """Map all of a piece of physical memory to the addresses from an offset on.
 
         Parameters
         ----------
         memory : PhysicalMemory
-            It may be mapped at several places at once.
+            The memory, which may be mapped to several addresses at once.
         offset : int, default 0
-            Bytes from the first address; a multiple of 2 MiB.
+            The number of bytes from the first address; a multiple of 2 MiB.
 
         Returns
         -------
         MappedBuffer
-            Close it to unmap the memory. It keeps memory and addresses alive.
+            Close it to unmap the memory. It keeps the memory and the addresses alive.
 
         Raises
         ------
         ValueError
             The memory does not fit there.
         InvalidArgument
-            The offset is no such multiple, or the reservation has memory of another device.
+            The offset is not a multiple of 2 MiB, or memory of another device is mapped to the reservation.
         AclError
-            Something is mapped there already (507899).
+            Memory is mapped there already (507899).
 
         Notes
         -----
@@ -314,22 +315,22 @@ class VirtualMemory(Resource):
         return buffer
 
     def buffer(self, nbytes: int, offset: int = 0) -> Buffer:
-        """Return a view of addresses that neighbouring mappings are behind: one piece of memory.
+        """Return a view of a range of addresses with adjacent mappings, as one buffer.
 
         Parameters
         ----------
         nbytes, offset : int
-            Which of the addresses.
+            The size of the range, and the number of bytes from the first address.
 
         Returns
         -------
         Buffer
-            It keeps the mappings alive, and is closed with the first of them that is.
+            It keeps the mappings alive, and is closed as soon as one of them is closed.
 
         Raises
         ------
         ValueError
-            These are no addresses of the reservation, or not all of them have memory.
+            The range exceeds the reservation, or not all of it is mapped.
         """
         nbytes, offset = index(nbytes), index(offset)
         start = self._address(nbytes, offset)
@@ -345,7 +346,7 @@ class VirtualMemory(Resource):
         return view
 
     def close(self) -> None:
-        """Give the addresses back; closing twice is allowed. While something is mapped this is refused (507899)."""
+        """Release the addresses; closing twice is allowed. Refused while memory is mapped to them (507899)."""
         if self._is_to_destroy:
             self._closing(self._release)
         else:
@@ -370,6 +371,6 @@ class VirtualMemory(Resource):
             raise
 
     def _destroy(self, handle: Any) -> None:
-        for start in list(self._mappings):  # discarded together with this, and not yet their turn
+        for start in list(self._mappings):  # buffers that were discarded together with this, but not yet finalized
             self._unmap(start)
         self._release(handle)

@@ -84,10 +84,8 @@ def enums(declared: Declarations) -> str:
         doc = group.doc[0].upper() + group.doc[1:] + "."
         classes.append(enum_class(group.name, bases[group.kind], doc, short_names(group.members)))
     codes = [(error.name, error.value) for error in declared.errors]
-    classes.append(enum_class("ErrorCode", "IntEnum", "Codes that C functions return, ``aclError``.", codes))
-    head = (
-        _HEAD + '"""The enumerations of the C API under the field\'s names."""\n\nfrom enum import IntEnum, IntFlag\n'
-    )
+    classes.append(enum_class("ErrorCode", "IntEnum", "Error codes of C functions (``aclError``).", codes))
+    head = _HEAD + '"""The enumerations of the C API, without its prefixes."""\n\nfrom enum import IntEnum, IntFlag\n'
     return head + "".join(f"\n\n{text}\n" for text in sorted(classes))
 
 
@@ -95,7 +93,7 @@ def error_table(declared: Declarations) -> str:
     """Return the text of ``error_table.py``."""
     rows = "\n".join(f"    {e.value}: {_quoted(e.name, e.group, e.meaning, e.hint)}," for e in declared.errors)
     return (
-        _HEAD + '"""Every error code: its name, its group, what it means, and what to do."""\n\n'
+        _HEAD + '"""Every error code: its name, group, meaning and remedy."""\n\n'
         f"ERRORS: dict[int, tuple[str, str, str, str]] = {{  # fmt: skip\n{rows}\n}}\n"
     )
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of the memory that launches read and write.
 
-The runtime cannot see what a kernel does with its arguments. The simulator's checks learn it from
-``aclsimDeclareAccesses``, right before the launch; the vendor's library needs no declaration, and gets none.
+The runtime does not know what a kernel does with its arguments. ``aclsimDeclareAccesses`` declares this to the
+simulator's checks right before the launch; it is not called with the vendor's library.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ host_kernels: dict[str, HostArguments] = {}
 
 
 class Access(NamedTuple):
-    """Elements of memory, and how a kernel accesses them; strides of None are without gaps, in C order."""
+    """Elements of memory, and a kernel's access to them; strides of None mean C order without gaps."""
 
     mode: int
     address: int
@@ -44,23 +44,23 @@ class Access(NamedTuple):
 
 
 class Operand:
-    """An array in a buffer that a kernel accesses: what :meth:`Kernel.launch` takes for ``reads`` and ``writes``.
+    """An array in a buffer that a kernel accesses, for the arguments ``reads`` and ``writes`` of :meth:`Kernel.launch`.
 
     Parameters
     ----------
     buffer : Buffer
-        Where the array begins; a slice of a buffer moves the beginning.
+        The buffer; the array begins at its start. Pass a slice of a buffer for another start.
     dtype : data type, default uint8
-        Of its elements.
+        The type of the elements.
     shape : int or sequence of int, optional
-        Default one dimension, of as many elements as the buffer has.
+        The shape; default one dimension with as many elements as the buffer has.
     strides : sequence of int, optional
-        Bytes from one element to the next, for each dimension, not negative; default without gaps, in C order.
+        The number of bytes from one element to the next in each dimension, not negative; default C order without gaps.
 
     Raises
     ------
     ValueError
-        The array reaches beyond the end of the buffer.
+        The array extends beyond the end of the buffer.
 
     Examples
     --------
@@ -121,12 +121,12 @@ def _of(mode: int, operand: Operand) -> Access:
 
 
 def are_wanted() -> bool:
-    """Return whether a check wants to know accesses."""
+    """Return True if a check needs the accesses."""
     return supports("aclsimWantsAccesses") and bool(lib.aclsimWantsAccesses())
 
 
 def declare(accesses: Sequence[Access]) -> None:
-    """Declare what the next launch of the calling thread accesses (``aclsimDeclareAccesses``)."""
+    """Declare the accesses of the next launch of the calling thread (``aclsimDeclareAccesses``)."""
     rows = ffi.new("aclsimAccess[]", len(accesses))
     layouts = [(_numbers(each.shape), _numbers(each.strides)) for each in accesses]  # alive until the call returns
     for row, each, (shape, strides) in zip(rows, accesses, layouts, strict=True):

@@ -12,7 +12,7 @@ _PROGRAM_BITS, _SYMBOL_TABLE, _STRING_TABLE = 1, 2, 3  # types of sections
 _ALLOCATED_CODE = 6
 _GLOBAL_FUNCTION = 0x12
 _CODE_SIZE = 64
-_CODE = b"\x5a"  # anything but zero, which is a kernel that does nothing
+_CODE = b"\x5a"  # not zero, because zero would be a kernel that does nothing
 _FOR_VECTOR_CORES = struct.pack("<HHI", 1, 4, 3)  # the metadata of a kernel: type, length, kind of core
 
 

@@ -38,7 +38,7 @@ class HostArguments:
         return workspace, (memory,) if self._parameters is None else self._views(memory, self._parameters)
 
     def _views(self, memory: NDArray[np.uint8], parameters: Sequence[Parameter]) -> list[Any]:
-        """Return the value of each parameter: a numpy scalar, or a view of the memory that it is the address of."""
+        """Return the value of each parameter: a numpy scalar, or for an address a view of the memory."""
         if len(memory) < self._offsets[-1]:
             raise ValueError(
                 f"the launch passes {len(memory)} bytes of arguments, but the kernel needs {self._offsets[-1]}"
@@ -67,7 +67,7 @@ class HostArguments:
         return have_known_accesses(self._parameters)
 
     def accesses(self, memory: NDArray[np.uint8]) -> list[Access] | None:
-        """Return what a launch with this block of arguments accesses; None if the block is too small."""
+        """Return the accesses of a launch with this block of arguments; None if the block is too small."""
         parameters = self._parameters or ()
         if len(memory) < self._offsets[-1]:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that memory is copied from and to; functions import this module, so that programs without arrays do not."""
+"""Arrays that memory is copied from and to; imported by functions, so that programs without arrays do not load it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def numbers(array: HostMemory) -> NDArray[Any]:
-    """Return host memory as an array, which has elements that can be copied."""
+    """Return host memory as an array that has elements and whose elements can be copied."""
     found = array if isinstance(array, np.ndarray) else np.asarray(memoryview(array))
     if getattr(found, "is_closed", False):
         raise ClosedError(PINNED_IS_CLOSED)
@@ -35,7 +35,7 @@ def numbers_in_order(array: HostMemory) -> NDArray[Any]:
 
 
 def plain(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return a data type whose values are in the memory itself."""
+    """Return a data type; raise an error if its values are not stored in the array itself."""
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise TypeError(HAS_OBJECTS)

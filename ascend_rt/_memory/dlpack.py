@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device memory as DLPack tensors of bytes: structures, capsules, and the objects that they keep alive.
 
-The layout is that of DLPack 0.x (``DLManagedTensor``), which every consumer takes. The types are declared apart from
-the runtime's: they do not belong to its ABI.
+The layout is that of DLPack 0.x (``DLManagedTensor``), which every consumer accepts. The types are declared separately
+from the runtime's, because they do not belong to its ABI.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _set_context = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _Destructor)(("
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
-# The destructor gets a capsule without references, which must not become a Python object.
+# The destructor gets a capsule without references, so the capsule must not be converted to a Python object.
 _dying_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _dying_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 
@@ -95,7 +95,7 @@ def write(owner: object, pointer: int, nbytes: int, device: tuple[int, int], opt
 
 
 class _Imported:
-    """A tensor that was taken over; it is deleted with the last object that uses its memory."""
+    """A consumed tensor; it is deleted with the last object that uses its memory."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
@@ -106,10 +106,10 @@ class _Imported:
 
 
 def read(producer: Any) -> tuple[int, int, object]:
-    """Return address and size of a producer's device tensor, and what keeps it alive.
+    """Return the address and size of a producer's device tensor, and the object that keeps it alive.
 
-    The capsule names its device. A producer need not know: torch's ``__dlpack_device__`` raises for tensors
-    of a back end that was renamed, as torch_npu's is.
+    The device comes from the capsule, not from the producer: torch's ``__dlpack_device__`` raises for tensors of a
+    renamed back end, such as torch_npu's.
     """
     if not hasattr(producer, "__dlpack__"):
         raise TypeError(f"expected a tensor with __dlpack__(), got {type(producer).__name__}")
@@ -122,12 +122,12 @@ def read(producer: Any) -> tuple[int, int, object]:
     if kind != DEVICE_TYPE:
         raise BufferError(f"the tensor is on a device of DLPack type {kind}, not on an NPU ({DEVICE_TYPE})")
     nbytes = _nbytes_of(tensor)
-    _set_name(capsule, _USED_NAME)  # only now is it ours to delete
+    _set_name(capsule, _USED_NAME)  # from now on we must delete it
     return tensor.data + tensor.byte_offset, nbytes, _Imported(taken)
 
 
 def _nbytes_of(tensor: Any) -> int:
-    """Return the size of a tensor whose bytes are all there is from its first to its last."""
+    """Return the size in bytes of a tensor, which must be contiguous."""
     items, bits = 1, int(tensor.dtype.bits * tensor.dtype.lanes)
     for axis in reversed(range(tensor.ndim)):
         if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != items:

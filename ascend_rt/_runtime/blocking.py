@@ -40,7 +40,7 @@ _WAITS = {
 
 
 class _Wait:
-    """A call that waits, on a thread of its own in the same context: its code, and the runtime's text for it."""
+    """A call that waits on a separate thread in the same context: its code, and the runtime's text for it."""
 
     def __init__(self, function: str, limit: int, arguments: tuple[Any, ...], log: FailureLog | None) -> None:
         self._code = 0
@@ -51,7 +51,7 @@ class _Wait:
         self._limit = limit
         self._log = log  # kept alive: the call may note a failure in it after its waiter has left
         self._context = ffi.new("aclrtContext *")
-        is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL if there is none, which the call will tell
+        is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL without a context, which the call reports
         self.is_under_way = False
         self.has_ended = False
         self._is_left = ffi.new("int32_t *")
@@ -79,7 +79,7 @@ class _Wait:
             _thread.start_new_thread(self.run, (tell,))
         except RuntimeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-                raise  # of a signal handler, which has a frame of its own
+                raise  # a signal handler raised it, in another frame
             self.run(tell)  # no thread can be started
 
     def result(self) -> tuple[int, str]:
@@ -91,12 +91,12 @@ class _Wait:
         return self._code, self._message
 
     def leave(self) -> None:
-        """Go without the result, which no thread waits for any more."""
+        """Discard the result, which no thread waits for any more."""
         self._is_left[0] = True
 
 
 def limited(function: str, limit: int) -> str:
-    """Return the name of the C function that waits with a limit in milliseconds, or of the one without."""
+    """Return the name of the C function that waits with a limit in milliseconds, or of the function without a limit."""
     return function if limit == FOR_EVER else _LIMITED[function]
 
 
@@ -116,7 +116,7 @@ def wait(function: str, limit: int, *arguments: Any, log: FailureLog | None = No
         call.start(waiter.wake)
         threads.begin_wait(waiter)
         waiter.sleep()
-    except BaseException:  # of a signal handler
+    except BaseException:  # raised by a signal handler
         call.leave()
         raise
     finally:
@@ -140,7 +140,7 @@ async def wait_async(function: str, *arguments: Any, log: FailureLog | None = No
     ended = asyncio.Event()
 
     def tell() -> None:
-        with suppress(RuntimeError):  # the loop was closed, and who waited is gone
+        with suppress(RuntimeError):  # the loop was closed together with the task that waited
             loop.call_soon_threadsafe(ended.set)
 
     call = _Wait(function, FOR_EVER, arguments, log)

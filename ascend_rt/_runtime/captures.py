@@ -18,9 +18,9 @@ class CaptureFailure(NamedTuple):
     Attributes
     ----------
     error : AclError
-        What it failed with.
+        The error of the call.
     place : str
-        Where in the program, as ``file:line in function``.
+        The place in the program, as ``file:line in function``.
     """
 
     error: AclError
@@ -28,15 +28,15 @@ class CaptureFailure(NamedTuple):
 
 
 class Capture(handles.Capture):
-    """A block in which a stream is captured; its value is the graph."""
+    """A ``with`` block in which a stream is captured; its value is the graph."""
 
     __slots__ = ()
 
 
 active: dict[int, list[CaptureFailure]] = {}
-"""What has failed during the captures that the facade has begun and not ended, by the handles of their graphs.
+"""Failures during the captures that the facade has begun and not ended, by the handles of their graphs.
 
-C changes it (``captures.c``).
+C changes the dictionary (``captures.c``).
 """
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seam: which library stands behind the table of functions. Only this module opens one.
+"""The seam between the table of functions and the library behind it. Only this module opens a library.
 
-``lib`` has every declared C function. The first access to one loads the library; from then on the functions are plain
-attributes, exactly as cffi made them, so that the seam costs nothing per call. Where a call would be wrong, a function
-that says so takes the place: of one that the library lacks, :class:`NotSupported`; of all of them in a forked child,
-:class:`ForkedProcess`, and when the interpreter is about to end, :class:`RuntimeClosed`. Calls from C find a default in
-the table then, which answers with a code, and :func:`failure` raises the same exception for it.
+``lib`` has every declared C function. The first access to a function loads the library; from then on the functions are
+plain attributes, exactly as cffi made them, so that the seam adds no cost to a call. A function that cannot be called
+is replaced by one that raises: :class:`NotSupported` for a function that the library lacks; for all functions,
+:class:`ForkedProcess` in a forked child and :class:`RuntimeClosed` when the interpreter is about to exit. C code finds
+a default in the table instead, which returns a code, and :func:`failure` raises the same exception for it.
 """
 
 from __future__ import annotations
@@ -65,27 +65,28 @@ _opened: BackendSelection | None = None
 _is_usable = True
 warn_of_simulator = True
 """True if a program is warned that it gets the simulator without having asked; the command line says so itself."""
-_side_libraries: dict[str, str] = {}  # those that were tried -> what is wrong, or ""
+_side_libraries: dict[str, str] = {}  # library that was tried -> its fault, or ""
 _elsewhere: set[str] = set()  # functions of side libraries that were not tried
 
 
 def override(name: str, function: Callable[..., Any]) -> AbstractContextManager[Callable[..., Any]]:
-    """Replace a C function by a Python function for a ``with`` block, as a test may.
+    """Replace a C function by a Python function for a ``with`` block, for instance in a test.
 
-    All callers get it, in all threads: the objects of this package, calls of ``lib``, and :mod:`acl`.
+    The replacement applies to all callers in all threads: the objects of this package, calls of ``lib``, and
+    :mod:`acl`.
 
     Parameters
     ----------
     name : str
         The C function.
     function : callable
-        Takes its arguments as cffi gives them to callbacks, and returns its result. An exception passes to the
-        caller, if the C function returns an ``aclError``.
+        Takes the arguments as cffi passes them to callbacks, and returns the result. If the C function returns an
+        ``aclError``, an exception is passed on to the caller.
 
     Returns
     -------
     context manager
-        Its value is what was there before, for the function to call.
+        Its value is the replaced function, for the new one to call.
 
     Raises
     ------
@@ -137,9 +138,9 @@ if TYPE_CHECKING:
 
 lib: _Functions = _table
 stand_ins: dict[str, Callable[..., NoReturn]] = {}
-"""Functions that raise, by the names of those in whose place they are: calls from C get a code of them."""
+"""Functions that raise, by the names of the functions that they replace: calls from C get a code instead."""
 raised: dict[int, BaseException] = {}
-"""Exceptions of functions in Python whose callers are C, by the codes that those got."""
+"""Exceptions of functions in Python that C called, by the codes that C got instead."""
 
 
 def use(backend: str) -> None:
@@ -148,8 +149,8 @@ def use(backend: str) -> None:
     Parameters
     ----------
     backend : {"auto", "cann", "sim"}
-        ``"cann"`` is the vendor's library, ``"sim"`` the simulator. ``"auto"`` takes the vendor's where it is
-        installed, and the simulator, with a warning, where there is none. Overrides ``ASCEND_RT_BACKEND``.
+        ``"cann"`` is the vendor's library, ``"sim"`` the simulator. ``"auto"`` is the vendor's library if it is
+        installed, and otherwise the simulator, with a warning. The argument overrides ``ASCEND_RT_BACKEND``.
 
     Raises
     ------
@@ -183,7 +184,7 @@ def choose(backend: str, by: str) -> None:
 
 
 def library() -> Library:
-    """Return the library in use; loads it if that has not happened.
+    """Return the library in use; loads it if necessary.
 
     Examples
     --------
@@ -205,13 +206,13 @@ def choice() -> BackendSelection:
 
 
 def supports(name: str) -> bool:
-    """Return whether a C function does anything here; loads the library if that has not happened.
+    """Return True if the library in use has a C function; loads the library if necessary.
 
     Returns
     -------
     bool
-        False if the library in use is too old or too new for the function, if the simulator does not simulate it, or
-        if there is no such function. A function that is there may still refuse some products with 207000.
+        False if the library is too old or too new for the function, if the simulator does not simulate it, or if there
+        is no such function. If True, the function may still refuse some products with 207000.
 
     Examples
     --------
@@ -304,7 +305,7 @@ def failure(code: int, function: str, task: FailedTask | None = None, message: s
 
 
 def raise_kept(code: Any) -> None:
-    """Raise the exception of a function in Python in whose place C got the code, if it is of one."""
+    """Raise the exception of a function in Python if C got this code instead of it."""
     if raised and code in raised:
         raise raised.pop(code)
 
@@ -342,7 +343,7 @@ def check_address(number: int) -> int:
     Raises
     ------
     TypeError
-        It is no integer, or a truth value.
+        It is not an integer, or it is a bool.
     ValueError
         It does not fit into 64 bits.
     """
@@ -404,7 +405,7 @@ def _warn(text: str) -> None:
 
 def _open(choice: BackendSelection) -> tuple[str, ...]:
     """Open the files and fill the table; return where they are."""
-    _raw.ascend_rt_forget()  # what an attempt that failed half-way may have left
+    _raw.ascend_rt_forget()  # the remains of an attempt that failed half-way
     _raw.ascend_rt_prepare_waits(_main_thread(), choice.backend == "sim")
     for path in choice.paths:
         _open_file(path)

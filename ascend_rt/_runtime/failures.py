@@ -8,7 +8,7 @@ So each stream, and each context, has a :class:`FailureLog`. A failure goes thro
 ========== ====================================== ============================================== =====================
 state      it is known to                         it is there                                    the next state follows
 ========== ====================================== ============================================== =====================
-unseen     the runtime; once it tells callbacks,  in the runtime; a list in C                    a call of the C
+unseen     the runtime; once callbacks run,       in the runtime; a list in C                    a call of the C
            to ``check`` and to events             (``aclrt_failures.c``)                        function reports it
 deferred   the log                                in the log, put there by the C function that   a synchronization or
                                                   calls the runtime's                            ``close`` raises it
@@ -19,11 +19,11 @@ reported   the program; to events that were       in the :class:`ErrorWindow` th
 Both transitions are one step in C, in which Python calls no handler of a signal: one that raises before leaves the
 failure deferred, one that raises afterwards finds it raised. In between, everything may be done again. The rules:
 
-- A log defers one failure, the first, as the runtime keeps one. Who finds it raises it, whatever its own call returned,
-  unless a time limit was over: the work goes on then.
-- A log belongs to the object that stands for the stream, not to the handle, which a new stream may get.
-- A failure that others in the process were told, who called the C function, is known by the callback alone. The next
-  synchronization ends the :class:`ErrorWindow` without raising it, unless a device's log defers it.
+- A log defers one failure, the first, as the runtime keeps one. The call that finds it raises it, whatever the call
+  itself returned, unless a time limit was over: the work goes on then.
+- A log belongs to the object of the stream, not to the handle, which a new stream may get.
+- A failure that other code in the process received, by a call of the C function, is known by the callback alone. The
+  next synchronization ends the :class:`ErrorWindow` without raising it, unless a device's log defers it.
 - A library without callbacks is asked by a synchronization of the stream, once that is idle; the failure is deferred.
 """
 
@@ -60,7 +60,7 @@ needs_polling = True
 """True if the library reports nothing to exception callbacks: then only the stream itself can be asked."""
 
 refusal = ""
-"""Why it does not."""
+"""The reason why the library does not report failures to exception callbacks."""
 
 
 class FailedTask(NamedTuple):
@@ -73,7 +73,7 @@ class FailedTask(NamedTuple):
     thread : int
         The kernel's number of the thread that submitted it (``gettid``).
     code : int
-        The ``aclError`` that it failed with.
+        Its error code (``aclError``).
     kernel : str
         The name of the kernel; "" for other tasks, and if the library does not report it.
 
@@ -119,7 +119,7 @@ class FailureLog(handles.FailureLog):
         return ffi.cast(_REPORT, self.address)
 
     def deferred(self, function: str, task: Callable[[int], FailedTask | None]) -> AclError | None:
-        """Return the error of the report that is deferred, if there is one and it is of a task; it stays.
+        """Return the error of the deferred report, if there is one and it is about a task; the report stays.
 
         The function finds what is known of the task that failed with a code.
         """
@@ -162,7 +162,7 @@ _of_context: dict[int, FailureLog] = {}  # by handle
 
 
 def of_context(context: int) -> FailureLog:
-    """Return the log of the synchronizations of a device in a context, by its handle; 0, an unknown one: a new log."""
+    """Return the log of device synchronizations in a context, by its handle; a new log for 0 or an unknown one."""
     return (_of_context.get(context) or _of_context.setdefault(context, FailureLog())) if context else FailureLog()
 
 
@@ -196,7 +196,7 @@ class ErrorWindow(handles.ErrorWindow):
     def next_after(self, failure: AclError) -> ErrorWindow:
         """End this window, because its failure was reported, and return the one that begins."""
         self._failure = failure
-        self.needs_polling = True  # whatever the library has told of it
+        self.needs_polling = True  # even if the library has reported it
         return ErrorWindow(self._stream, self._log, failure.code)
 
     def failure(self, function: str) -> AclError | None:
@@ -234,7 +234,7 @@ class ErrorWindow(handles.ErrorWindow):
         return error_for(task.code, function, "", task)
 
     def _ask(self, function: str) -> AclError | None:
-        if self._stream.is_over:  # and told when it was closed
+        if self._stream.is_over:  # the close has reported it
             return None
         handle = self._stream.handle
         status = lib.ascend_rt_stream_status(handle)
@@ -261,7 +261,7 @@ def again(known: AclError, function: str) -> AclError:
 
 
 def newest(above: int, device: int, stream: int) -> FailedTask | None:
-    """Return the newest failed task of a stream of a device, of those that failed after so many others."""
+    """Return the newest failed task of a device's stream among those that failed after a number of others."""
     found = ffi.new(_FAILED_TASK)
     if not lib.ascend_rt_find_failed_task(above, device, stream, found):
         return None

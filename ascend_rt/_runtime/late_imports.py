@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of the package import when they first need it, all of it imported before a fork.
+"""Modules that functions of the package import when they first need them; all are imported before a fork.
 
 A child does not have the thread that was inside an import at the fork, so the lock of that module stays held there, and
 the first function that needs the module would never return.

@@ -17,11 +17,11 @@ class Library(NamedTuple):
     backend : str
         ``"cann"`` or ``"sim"``.
     paths : tuple of str
-        The files; a function is taken from the first that has it. CANN 8.5 and newer have two.
+        The files; a function is taken from the first file that has it. CANN 8.5 and newer have two.
     reason : str
-        Why it was chosen.
+        The reason for the choice.
     attempts : tuple of Attempt
-        Every place that was looked at, and what came of it.
+        The places that were searched, with the result for each.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the runtime is initialised and given back: once per process, and only what we took.
+"""Initialising the runtime and giving it back: once per process, and only the references that we took.
 
 The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and the same for every library:
 
-1. Functions that are told of failed tasks hear what has failed by then; they have `_WORK_MS`. The callback gate is
-   closed; callbacks that are inside have `_WORK_MS` to return.
+1. Functions that wait for failed tasks are called for those that have failed by then; they have `_WORK_MS`. The
+   callback gate is closed; callbacks that are inside have `_WORK_MS` to return.
 2. From here on every other call, of any thread, raises ``RuntimeClosed``, and finalizers do nothing.
 3. Each context that we have open, explicit or primary, has the rest of that time to finish its work. Then it is given
    back together with its streams. A context with work that is still pending is left as it is: nothing is aborted, and
@@ -13,8 +13,8 @@ The end of the interpreter is one hook, :func:`_give_back`. It is bounded, and t
 5. The library is disconnected, and one warning names what was not given back. If threads may be inside the vendor's
    library, the process ends without its destructors.
 
-The calls of steps 3 and 4 are made on a separate thread and have `_CALL_MS` each, because some have no time limit of
-their own: resetting a device waits for its work, and a process that is locked for a snapshot stops every call.
+The calls of steps 3 and 4 are made on a separate thread and have `_CALL_MS` each, because some C functions have no time
+limit: resetting a device waits for its work, and a process that is locked for a snapshot stops every call.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Discarded(Protocol):
-        """An object that is closed later than it was discarded."""
+        """An object that is closed later than it is discarded."""
 
         def _close_if_done(self) -> bool: ...
 
     class ExplicitContext(Protocol):
-        """An object of a context that it owns."""
+        """An object that owns a context."""
 
         @property
         def _owner(self) -> Owner: ...
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         def _give_back(self, function: Callable[..., int], /) -> int: ...
 
 
-# How long the exit waits for callbacks and pending work, and for one call that has no time limit of its own.
+# Time that the exit waits for callbacks and pending work, and for one call of a C function without a time limit.
 _WORK_MS = 5_000
 _CALL_MS = 10_000
 
@@ -76,7 +76,7 @@ _RESET_ALL = "aclrtResetDeviceForce"
 
 
 class DeviceEpoch(handles.DeviceEpoch):
-    """The time from the first of our references to a device to the last, or, of streams, the life of their context.
+    """The time from our first reference to a device to the last; for streams, the life of their context.
 
     Its end frees everything that was created in it, and a handle of it may crash the library. So the objects of an
     ended epoch are neither used nor given back: they know their state, which :meth:`end` changes.
@@ -96,7 +96,7 @@ class DeviceEpoch(handles.DeviceEpoch):
         return max(*self.references.values(), *self.of_program.values()) <= 0
 
     def give_back(self, holder: str, undo: str, released: dict[str, int], *, every: bool) -> None:
-        """Count one reference of a holder as given back, or all of both holders; note how many of whom."""
+        """Count one reference of a holder as given back, or all of both holders; note the number of each."""
         for name in ("references", "of_program") if every else (holder,):
             counts = getattr(self, name)
             number = counts[undo] if every else 1
@@ -114,13 +114,13 @@ class DeviceEpoch(handles.DeviceEpoch):
 
 
 class Owner(NamedTuple):
-    """The device, or of a stream the context, and the explicit context, if any, that an object was created in."""
+    """The device of an object (for a stream, its context) and the explicit context, if any, that it was created in."""
 
     epoch: DeviceEpoch
     context: object = None  # the explicit one, kept alive: destroying the last one of a device frees its memory
 
 
-HOST = Owner(DeviceEpoch(-1))  # of objects that no reset of a device frees
+HOST = Owner(DeviceEpoch(-1))  # owns objects that no reset of a device frees
 
 _lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
@@ -129,12 +129,12 @@ _deferred: deque[Discarded] = handles.deferred
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
 explicit_contexts: WeakValueDictionary[int, ExplicitContext] = WeakValueDictionary()
-"""Those that were created and not discarded, by their handles."""
+"""Explicit contexts that were created and not discarded, by their handles."""
 
 owners: dict[int, Owner] = {}
 """The owner of new objects on each device, outside of explicit contexts, by the number of the device."""
 
-_contexts: dict[int, DeviceEpoch] = {}  # of the streams in them, by handle
+_contexts: dict[int, DeviceEpoch] = {}  # handle -> epoch of the streams in the context
 
 only_owner: Owner | None = None
 """Owner on the only device in use, which most programs need no call to find; None with several devices."""
@@ -144,9 +144,9 @@ usual_owner: Owner | None = None
 
 
 events: dict[int, Owner] = {}
-"""Where events live whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
+"""Owners of events whose handles were given out as numbers, to other libraries or by pyACL, until they are destroyed.
 
-A handle of an ended event stays in it: whoever has the number may still come with it.
+The handle of an ended event stays in the dictionary, because other code may still use the number.
 """
 
 
@@ -173,7 +173,7 @@ def initialize() -> None:
 
 
 def _other_configuration(code: int) -> InvalidArgument:
-    """Return the error of an initialisation without a configuration, where there was one before."""
+    """Return the error of an initialisation without a configuration after an earlier one with a configuration."""
     said = recent_message()
     text = (
         "other code has initialised the runtime with a configuration and finalised it; from then on the runtime takes "
@@ -194,7 +194,7 @@ def owner_of(device_id: int) -> Owner:
 
 
 def epoch_of_context(context: int, device_id: int) -> DeviceEpoch:
-    """Return the epoch of the streams in a context, by its handle: it ends with it, even if the device stays open."""
+    """Return the epoch of the streams in a context, by its handle: it ends with the context, not with the device."""
     with _lock:
         epoch = _contexts.get(context)
         if epoch is None or epoch.device_id != device_id:  # other code has destroyed an older one with this handle
@@ -211,7 +211,7 @@ def _begin(epoch: DeviceEpoch) -> Owner:
 
 
 def _find_usual_owner() -> None:
-    """Note after each change which owner can be known without a call."""
+    """Note, after each change, the owner that is known without a call."""
     global only_owner, usual_owner
     only_owner = next(iter(owners.values())) if len(owners) == 1 else None
     usual_owner = only_owner if only_owner is not None and not only_owner.epoch.references[_DESTROY] else None
@@ -229,7 +229,7 @@ def set_device(device_id: int) -> None:
 
 
 def references_to(device_id: int) -> int:
-    """Return how often a device was set, and not reset since."""
+    """Return the number of times that a device was set and not reset since."""
     owner = owners.get(device_id)
     return 0 if owner is None else owner.epoch.references[_RESET]
 
@@ -243,7 +243,7 @@ def primary_context(device_id: int) -> Any | None:
 
 
 def reset_device(device_id: int) -> None:
-    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees what is on the device."""
+    """Undo one :func:`set_device` (``aclrtResetDevice``); the last one frees everything on the device."""
     _release(device_id, _RESET, device_id)
 
 
@@ -309,7 +309,7 @@ def _release(
 
 
 def count_for_program(device_id: int, undo: str) -> None:
-    """Count a reference to a device that the program has taken by pyACL; to give it back is up to the program."""
+    """Count a reference to a device that the program has taken by pyACL, and gives back itself."""
     with _lock:
         epoch = epoch_of(device_id)
         epoch.of_program[undo] += 1
@@ -354,7 +354,7 @@ def _release_now(
         lib.ascend_rt_await_left(ffi.NULL)
         is_asked = True
         code = int(call(argument) if context is None else context._give_back(call))
-    except BaseException as error:  # of a signal handler; or the library has no such function
+    except BaseException as error:  # a signal handler raised it, or the library has no such function
         is_made = is_asked if context is None else not context._is_closing
         if released and (isinstance(error, AclError) or not is_made):
             _take_back(epoch, undo, released, ended)
@@ -394,7 +394,7 @@ def _contexts_without(epoch: DeviceEpoch, undo: str, argument: Any) -> list[int]
 
 
 def _end_contexts(contexts: list[int], ended: dict[int, DeviceEpoch]) -> None:
-    """End the epochs of the streams in contexts; note those that there are."""
+    """End the epochs of the streams in contexts, and note them."""
     for context in contexts:
         if context in _contexts:
             ended[context] = _contexts[context]
@@ -545,7 +545,7 @@ def _is_accepted(function: str, argument: int) -> bool:
 
 
 def _is_done_by(end_of_work: float) -> bool:
-    """Wait for the work of the current context; what has failed is done."""
+    """Wait for the work of the current context; failed work counts as done."""
     remaining_ms = max(1, round(1000 * (end_of_work - monotonic())))
     try:
         call_within(remaining_ms + _CALL_MS, "aclrtSynchronizeDeviceWithTimeout", remaining_ms)

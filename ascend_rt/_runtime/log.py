@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's logger, ``logging.getLogger("ascend_rt")``.
 
-INFO tells which library was chosen, and why; DEBUG what happens rarely and matters when something is wrong. Nothing is
-logged on hot paths, nor while a lock of the package is held: handlers have locks of their own, and a finalizer that
-runs inside a handler may want ours.
+INFO reports the library and the reason for its choice; DEBUG reports rare events that matter when something is wrong.
+Nothing is logged on hot paths, nor while a lock of the package is held: handlers take other locks, and a finalizer that
+runs inside a handler may need ours.
 
-A program that has not imported ``logging`` listens to nothing of that, so the package does not import it either: that
-would take longer than the first use of the simulator.
+A program that has not imported ``logging`` does not listen, so the package does not import it either: that would take
+longer than the first use of the simulator.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ascend_rt._runtime.driver import ffi, lib, load, raise_kept, raised, stand_
 
 _raw: Any = driver._raw
 _codes = count(int(_raw.ASCEND_RT_RAISED))
-_callbacks: list[Any] = []  # for ever: another thread may be about to call one
+_callbacks: list[Any] = []  # kept forever: another thread may be about to call one
 
 
 @block
@@ -39,7 +39,7 @@ def override(name: str, function: Callable[..., Any]) -> Iterator[Callable[..., 
 
 
 def _keep(kind: object, error: BaseException, traceback: object) -> int:
-    """Keep an exception whose caller is C; return the code that stands for it."""
+    """Keep an exception that was raised in a call from C; return the code that identifies it."""
     code = next(_codes)
     raised[code] = error
     return code

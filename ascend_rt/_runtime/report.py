@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of exceptions that have no caller to be raised in, as of host functions and kernels in Python."""
+"""Reports of exceptions that cannot be raised in a caller, such as those of host functions and kernels in Python."""
 
 from __future__ import annotations
 

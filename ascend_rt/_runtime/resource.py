@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of every object with a runtime handle: the handle is given back once, by the first that closes it."""
+"""Base class of every object with a runtime handle, which is given back once, by the first call that closes it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _WITHOUT_HANDLE = (AttributeError, ClosedError, InvalidHandle)
 class Resource(Handle):
     """An object that owns or borrows a handle of the runtime.
 
-    The methods that use ``_handle`` do not test it: of an object that is closed, or has ended with its device, it
-    raises the error.
+    The methods that use ``_handle`` do not test it: if the object is closed, or has ended with its device, the
+    attribute raises the error.
 
     Examples
     --------
@@ -49,13 +49,13 @@ class Resource(Handle):
     __slots__ = ()
     _owner: Owner
     _what: ClassVar[str] = "resource"
-    _is_counted: ClassVar[bool] = True  # among what must be closed
-    _needs_context: ClassVar[bool] = False  # the destruction, which switches to one if the thread has another
+    _is_counted: ClassVar[bool] = True  # among the objects that must be closed
+    _needs_context: ClassVar[bool] = False  # for the destruction, which switches if the thread has another one
 
     def _begin(self) -> None:
         """Begin to create an object whose fields are set before its handle: initialise the runtime.
 
-        If the object has a handle already, that raises WrongState, as :meth:`_create` does for all.
+        Raises WrongState if the object has a handle already, as :meth:`_create` does for all objects.
         """
         self._expect_none()
         lifecycle.initialize()
@@ -86,7 +86,7 @@ class Resource(Handle):
 
     @property
     def _is_to_destroy(self) -> bool:
-        """Return True if closing destroys the handle; a borrowed one lives on, and a reset has destroyed its own."""
+        """Return True if closing destroys the handle: not if it is borrowed, or a reset has destroyed it."""
         return self._owned and usable() and not self._owner.epoch.is_over
 
     @property
@@ -95,7 +95,7 @@ class Resource(Handle):
         return address(self._handle)
 
     def _identity(self) -> tuple[object, ...]:
-        """Return what two objects of the same runtime object have in common."""
+        """Return the key by which two Python objects of the same runtime object are equal."""
         return self._what, address(self._handle)
 
     def __eq__(self, other: object) -> bool:
@@ -122,10 +122,10 @@ class Resource(Handle):
         return self._is_closed
 
     def close(self) -> None:
-        """Give the handle back; closing twice is allowed. A borrowed handle is only forgotten, never destroyed.
+        """Destroy the object of the runtime; closing twice is allowed. A borrowed handle is forgotten, not destroyed.
 
-        If that fails, the object stays open and may be closed again. What a reset of its device has ended is closed
-        without a call.
+        If the call fails, the object stays open and may be closed again. An object that ended with a reset of its
+        device is closed without a call.
         """
         if self._is_to_destroy:
             self._closing(self._destroy)
@@ -133,7 +133,7 @@ class Resource(Handle):
             self._forget()
 
     def _destroy(self, handle: Any) -> None:
-        """Give the handle back; called while the object counts as closed. Whatever is raised opens it again."""
+        """Give the handle back; called while the object counts as closed. An exception opens it again."""
         raise NotImplementedError  # each kind of object has its own
 
     def _close_after(self, error: BaseException) -> None:
@@ -142,7 +142,7 @@ class Resource(Handle):
             self.close()
         except AclError as failure:
             if isinstance(error, AclError) and error.code == failure.code:
-                return  # told already
+                return  # reported already
             if isinstance(error, Exception) and isinstance(failure, TaskFailed):
                 raise  # Python chains the block's own error
             message = f"while a {self._what} was closed after an error: {failure}"
@@ -182,28 +182,28 @@ class Resource(Handle):
         warnings.warn(f"while a {self._what} was discarded: {in_full(error)}", AclWarning, stacklevel=3, source=self)
 
     def _lacks_context(self) -> bool:
-        """Return True if the destruction would give a context to the calling thread, which has none, for good."""
+        """Return True if the destruction would permanently give a context to the calling thread, which has none."""
         return self._is_to_destroy and self._is_open and not has_context()
 
     def _close_if_done(self) -> bool:
-        """Close an object whose closing was deferred, unless that must wait longer."""
+        """Close an object whose close was deferred, unless it must wait longer."""
         if self._lacks_context():
             return False
         Resource._discard(self)
         return True
 
     def _description(self) -> str:
-        """Return which object it is, and its state, for the text of an open one."""
+        """Return the identity and the state of an open object, for its text."""
         return f"{address(self._handle):#x}{self._place}"
 
     @property
     def _place(self) -> str:
-        """The device, for texts; empty if there is none, and for what is borrowed: that is only what is assumed."""
+        """The device, for texts; empty without a device, and for a borrowed handle, whose device is only assumed."""
         device = self._owner.epoch.device_id
         return "" if device == HOST.epoch.device_id or not self._owned else f" on device {device}"
 
     def _state(self) -> str:
-        """Return what the text of the object says of it."""
+        """Return the state of the object, for its text."""
         if self._is_closed:
             return "closed"
         if self._is_ended:

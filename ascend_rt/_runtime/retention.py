@@ -23,9 +23,9 @@ may have failed, or was dropped by an abort, and the runtime may report a failur
 are two proofs:
 
 - A synchronization of the waiting stream reports no failure, and there was neither an abort nor a failure since before
-  the wait: then the wait has succeeded. ``abort_or_failure_epoch`` counts both, whoever makes the call in this process
-  through the table of functions. That proves nothing if the library does not report failures to a callback, or if the
-  two streams are not known to be of one device.
+  the wait: then the wait has succeeded. ``abort_or_failure_epoch`` counts both for all calls in this process through
+  the table of functions. That proves nothing if the library does not report failures to a callback, or if the two
+  streams are not known to be of one device.
 - The event is complete when it is asked. That proves nothing if two streams have recorded it at the same time, if
   others may record it, or if an abort has begun since the record: on some products it completes the event while a task
   still runs. If the event was closed or recorded again, its stream is asked whether it has any work left.
@@ -54,8 +54,8 @@ graph       kept     --                  --                 a synchronization af
 exit        kept     kept                kept               what is pending is left to the process
 =========== ======== =================== ================== ==========================================================
 
-Threads need no lock for that. What a task uses is added after its submission, and a batch is ended before the record,
-so what is added late to a batch was submitted before the record too.
+Threads need no lock for that. Operands of a task are added after its submission, and a batch is ended before the
+record, so operands that are added late to a batch were submitted before the record too.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 
 
 _used: set[Retention] = handles.used  # keep anything: a garbage collection may find all objects of a stream at once
-_detached: dict[Retention, EventHandle | None] = {}  # of borrowed streams whose Python objects were discarded
-_resets: set[Reset] = handles.resets  # that go on
+_detached: dict[Retention, EventHandle | None] = {}  # borrowed streams whose Python objects were discarded
+_resets: set[Reset] = handles.resets  # resets in progress
 
 
 class Retention(handles.Retention):
@@ -110,7 +110,7 @@ class Retention(handles.Retention):
             code = getattr(lib, function)(*arguments)
             if not code and ((now := self.retain_if_captured(*uses)) is None or now is not captured):
                 self.append(uses)
-        except BaseException:  # of a signal handler, in place of the code: the task may have been submitted
+        except BaseException:  # a signal handler raised it, instead of a code: the task may have been submitted
             self.append(uses)
             self.retain_if_captured(*uses)
             raise
@@ -199,7 +199,7 @@ class Reset:
         while self.left:
             try:
                 action = self.left.popleft()
-            except IndexError:  # who has left it there does it
+            except IndexError:  # the thread that left the action there performs it
                 return
             when_over(self.device, action)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing the library: what was asked for, what is there, and the error if no library can be used."""
+"""Choosing the library: the request, the installed libraries, and the error if none of them can be used."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ OF_USERS = (
     "ASCEND_RT_SIM_STRICT",
     "ASCEND_RT_SIM_STRICT_LOG",
     "ASCEND_RT_SIM_WORKERS",
-    "ASCEND_RT_VISIBLE_DEVICES",  # of CANN itself
+    "ASCEND_RT_VISIBLE_DEVICES",  # defined by CANN
 )
 """Variables that the package, the simulator or CANN reads."""
 
@@ -42,7 +42,7 @@ OF_TESTS = (
 
 
 def unknown() -> str:
-    """Return a text on the variables with the package's prefix that are not known, or ""."""
+    """Return a text about unknown variables with the package's prefix, or ""."""
     names = {name for name in os.environ if name.startswith(_PREFIX)}.difference(OF_USERS, OF_TESTS)
     return "; ".join(map(_described, sorted(names)))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which threads may call the runtime: the simulator asks before it says that a wait can never end.
+"""The threads that may call the runtime, which the simulator needs before it reports that a wait can never end.
 
-Threads of other libraries, as those of OpenBLAS, are not named: they sleep until they get work. A thread that
-Python does not know, but that uses the runtime, is known to the simulator by its calls.
+Threads of other libraries, such as those of OpenBLAS, are not listed: they sleep until they get work. The simulator
+knows a thread that uses the runtime without Python by its calls.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LOOK_S = 0.05
-"""How long a wait may take to notice a signal: Python may miss one that comes just before a wait for a lock."""
+"""Longest time until a wait notices a signal: Python may miss one that arrives just before a wait for a lock."""
 
 _LONGEST_ANSWER_S = 0.05
-"""How long a thread that has nothing to do may take to say so: one that runs a signal handler does not answer."""
+"""Longest time until an idle thread answers: a thread that runs a signal handler does not answer."""
 
 
 class Waiter:

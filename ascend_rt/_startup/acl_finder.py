@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``import acl``: which module that is, the vendor's or :mod:`ascend_rt.pyacl`.
+"""Choose the module that ``import acl`` loads: the vendor's or :mod:`ascend_rt.pyacl`.
 
 This file imports nothing of the package: ``ascend-rt run`` executes it at the start of every Python process, and most
 of them never import ``acl``.
@@ -44,9 +44,9 @@ class Finder:
 
 
 class _Loader(Loader):
-    """Gives ``ascend_rt.pyacl`` itself, which stays what it was.
+    """Loads ``ascend_rt.pyacl`` itself as ``acl``, without changing it.
 
-    Another thread may import a submodule as soon as ``acl`` is in ``sys.modules``, so that must be complete by then.
+    Another thread may import a submodule as soon as ``acl`` is in ``sys.modules``, so ``acl`` must be complete by then.
     """
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -62,22 +62,21 @@ class _Loader(Loader):
 
 
 def install_acl(which: str = "auto") -> None:
-    """Let ``import acl`` give :mod:`ascend_rt.pyacl` in this process.
+    """Let ``import acl`` load :mod:`ascend_rt.pyacl` in this process.
 
     ``ascend-rt run`` does the same for an untouched script.
 
     Parameters
     ----------
     which : {"auto", "ours"}
-        ``"auto"`` gives the vendor's ``acl`` where it is installed, and ours where there is none; ``"ours"`` always
-        gives ours.
+        ``"auto"`` loads the vendor's ``acl`` if it is installed, and otherwise ours; ``"ours"`` always loads ours.
 
     Raises
     ------
     ValueError
-        The argument is neither.
+        The argument is neither of these.
     WrongState
-        The vendor's has been imported already, and ours is asked for.
+        ``"ours"`` was given, and the vendor's module has been imported already.
 
     Examples
     --------
@@ -97,7 +96,7 @@ def install_acl(which: str = "auto") -> None:
 
 
 def asked() -> str:
-    """Return what ``ASCEND_RT_PYACL`` asks for: ``"auto"`` if it does not."""
+    """Return the value of ``ASCEND_RT_PYACL``, by default ``"auto"``."""
     which = os.environ.get("ASCEND_RT_PYACL") or "auto"
     if which not in CHOICES:
         from ascend_rt.errors import ConfigurationError

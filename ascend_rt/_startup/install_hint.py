@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How messages say what to install: no package index has ascend_rt, a checkout has."""
+"""The text with which messages name an installation: from a checkout, because no package index has ascend_rt."""
 
 from __future__ import annotations
 

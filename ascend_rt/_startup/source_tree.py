@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Python finds the source tree first, which has no compiled part, the installed package takes its place."""
+"""Load the installed package if Python finds the source tree first, which has no compiled part."""
 
 from __future__ import annotations
 

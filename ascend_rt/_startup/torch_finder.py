@@ -61,13 +61,13 @@ class _Loader(Loader):
 
 
 def install() -> None:
-    """Let ``import torch_npu`` give operators, too, or say how to get it where it is missing."""
+    """Let ``import torch_npu`` also load operators, or print how to install it if it is missing."""
     sys.meta_path.insert(0, Finder())
     atexit.register(_say_what_is_missing)
 
 
 def _say_what_is_missing() -> None:
-    # Only where the program ends by this error, behind its traceback: many ask whether there is a torch_npu, and go on
+    # Print only if the error ends the program, after its traceback: many programs try to import torch_npu, and go on
     # without.
     error = getattr(sys, "last_value", None)
     if isinstance(error, ModuleNotFoundError) and error.name == "torch_npu":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ascend-rt demo``: bytes travel through a device on two streams, and come back the same.
+"""``ascend-rt demo``: send bytes through a device and back on two streams, and compare them.
 
 Slots, used in turn, make it a pipeline; each has pinned memory of the host and memory of the device:
 
@@ -188,7 +188,7 @@ class _Slot:
 
 
 def _wait(awaited: Event | Stream, streams: tuple[Stream, ...]) -> None:
-    """Wait, but not for what will never come because a task has failed, such as a record that another stream awaits."""
+    """Wait, but not for a record that never comes because a task has failed."""
     while True:
         try:
             awaited.synchronize(timeout=_LOOK_S)
@@ -204,7 +204,7 @@ def _check(streams: tuple[Stream, ...]) -> None:
 
 @contextmanager
 def _streams() -> Iterator[tuple[Stream, Stream]]:
-    """Open two streams; after an error their work is dropped, because it may wait for something that never comes."""
+    """Open two streams; after an error their work is dropped, because it may wait for a record that never comes."""
     streams = a, b = Stream(), Stream()
     try:
         yield a, b

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pyACL, the vendor's module ``acl``: its functions with their names, arguments, results and texts of errors.
+"""pyACL, the vendor's module ``acl``: its functions with the same names, arguments, results and error messages.
 
-``import ascend_rt.pyacl as acl``. Handles and addresses are ints, and a call returns its outputs and the error code,
-which is to be looked at: a call that fails raises nothing. The functions are in the extension module ``_pyacl``, which
-calls through the same table as all of ``ascend_rt``; the first call loads the library. A function that is not of the
-runtime raises :class:`~ascend_rt.errors.NotSupported` when it is called.
+``import ascend_rt.pyacl as acl``. Handles and addresses are ints, and a call returns its outputs and the error code.
+Check the code: a call that fails does not raise an exception. The functions are in the extension module ``_pyacl``,
+which calls through the same table as the rest of ``ascend_rt``; the first call loads the library. A function that does
+not belong to the runtime raises :class:`~ascend_rt.errors.NotSupported` when it is called.
 """
 
 import atexit as _atexit

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocators of pyACL: four functions and a number that is handed to them, set in a descriptor one by one.
+"""Allocators of pyACL: four functions and a number that is passed to them, set in a descriptor one by one.
 
-The runtime calls the C functions of :mod:`ascend_rt.allocator`, for which a block is the address of its memory. Here a
-block is what the program's function returns, so its address is asked for as soon as it is allocated, and the block is
-looked up by it when it is freed.
+The runtime calls the C functions of :mod:`ascend_rt.allocator`, which identify a block by the address of its memory.
+Here a block is the object that the program's function returns. Its address is queried when it is allocated, and the
+block is looked up by the address when it is freed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that take and give back devices: what lives on one ends with the last reference to it.
+"""The functions that take and give back devices: the objects on a device end with the last reference to it.
 
-Those that the program has taken are counted beside our own, and are never given back for it.
+The program's references are counted separately from our own, and we never give them back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of ``acl`` that are not of the runtime: models, operators, BLAS, media, feature retrieval.
+"""The functions of ``acl`` that do not belong to the runtime: models, operators, BLAS, media, feature retrieval.
 
-They are listed by ``dir()`` and can be looked up, so that a program which only mentions them is imported; calling one
+``dir()`` lists them and they can be looked up, so that a program that only mentions them can be imported; calling one
 raises :class:`~ascend_rt.errors.NotSupported`. The names are those of the vendor's method tables (repository
 hicann/runtime, folder ``python/pyACL``, commit 134e2edb8).
 """
@@ -160,14 +160,14 @@ NAMES = {module: frozenset(table.split()) for module, table in _TABLES.items()}
 
 
 def complete(module: ModuleType, name: str) -> ModuleType:
-    """Let a module have, beside its own functions, those that are not of the runtime.
+    """Add the functions that do not belong to the runtime to a module.
 
     Parameters
     ----------
     module : ModuleType
         The module, which may be empty.
     name : str
-        The vendor's name of it, such as ``"acl.mdl"``.
+        The vendor's name of the module, such as ``"acl.mdl"``.
 
     Returns
     -------

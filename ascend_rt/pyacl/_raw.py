@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the functions that are written in Python: calls of C functions that raise nothing."""
+"""Calls of C functions without exceptions, for the functions that are written in Python."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``acl.util.start_thread`` and ``stop_thread``: threads for ``acl.rt.process_report``.
 
-They are threads of Python's. Their ``ident`` is the number that ``acl.rt.subscribe_report`` wants, and one that was not
-stopped does not hold up the end of the program. The handler of SIGINT stays as it is.
+They are Python threads. Their ``ident`` is the number that ``acl.rt.subscribe_report`` takes. A thread that was not
+stopped does not delay the exit of the program. The handler of SIGINT is not changed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A latch: it keeps a stream busy until the test releases it, so that "not yet done" is a fact and not a race."""
+"""A latch keeps a stream busy until a test releases it, so that "not yet done" does not depend on timing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ascend_rt.stream import Stream
 class Latch:
     """Keeps a stream busy until :meth:`release`.
 
-    Everything that is enqueued on the stream after the latch was made waits for it. Works with any library: the latch
-    is a wait for an event that starts closed, and the release records the event on a separate stream.
+    All work that is enqueued on the stream after the latch waits for it. The latch works with any library: it is a wait
+    for an event that starts closed, and the release records the event on a separate stream.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Latch:
     def __init__(self, stream: Stream) -> None:
         self._gate = Event(manual_reset=True)
         self._releaser = Stream()
-        stream.wait(self._gate, timeout=math.inf)  # whatever the process has set as its limit
+        stream.wait(self._gate, timeout=math.inf)  # independent of the limit that the process has set
 
     def release(self) -> None:
-        """Let the stream go on. Releasing twice is allowed."""
+        """Let the stream continue; releasing twice is allowed."""
         if self._releaser._is_open:
             self._gate.record(self._releaser)
-            with suppress(TaskFailed, DeviceLost):  # another stream's, which reports it: in STOP mode all of them do
+            with suppress(TaskFailed, DeviceLost):  # another stream failed: in STOP mode, all streams report it
                 self._releaser.close()
             self._gate.close()
 

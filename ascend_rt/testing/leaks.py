@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaks: objects that a piece of a program opens and neither closes nor discards."""
+"""Leaks: objects that a part of a program opens and neither closes nor discards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class Leak(AssertionError):
-    """Something was left open; the text names each object, and then where it was created.
+    """An object was left open; the message names each object and where it was created.
 
     Examples
     --------
@@ -38,16 +38,16 @@ class Leak(AssertionError):
 
 @contextmanager
 def no_leaks(*kinds: type) -> Iterator[None]:
-    """Raise :class:`Leak` at the end of a block if something that was opened in it is still open.
+    """Raise :class:`Leak` at the end of a block if an object that was opened in it is still open.
 
-    Discarded objects do not count: the garbage collector runs first. Objects that only borrow a handle do not count,
-    nor do views and pinned arrays, which end with the last reference. Blocks may be nested, or overlap, as those of
-    several threads do; threads count too.
+    Discarded objects do not count, because the garbage collector runs first. Objects that only borrow a handle do not
+    count either, nor do views and pinned arrays, which end with the last reference. Objects of other threads count.
+    Blocks may be nested, and blocks of several threads may overlap.
 
     Parameters
     ----------
     *kinds : type
-        Which classes count, for instance ``Stream, Event``; none is every class of the package that owns something.
+        The classes that count, for instance ``Stream, Event``; default all classes whose objects own a handle.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _note_in_all(resource: Resource) -> None:
 
 
 def _stack_of_program() -> str:
-    """Return where the program is, without what is inside the package."""
+    """Return the stack of the program, without the frames of the package."""
     frames = traceback.extract_stack()
     while frames and frames[-1].filename.startswith(_PACKAGE):
         frames.pop()

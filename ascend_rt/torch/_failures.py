@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator fails when its turn in the stream comes; a wait for the stream reports which one it was.
+"""Errors that name the failed operator: it fails when the stream runs it, and a wait for the stream reports it.
 
-torch_npu raises an error with the runtime's code alone. The operators themselves, and copies to the host, add the cause
-where they are implemented; here it is added to what only waits.
+torch_npu raises an error with only the runtime's code. The operators themselves, and copies to the host, add the cause
+where they are implemented; this module adds it to functions that only wait.
 """
 
 from __future__ import annotations

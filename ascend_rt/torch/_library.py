@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled part: built for the installed torch and torch_npu when it is first needed, and kept.
+"""The compiled part, which is built for the installed torch and torch_npu when it is first needed, and cached.
 
-torch's C++ interface differs from release to release, so the package cannot bring it along compiled.
+torch's C++ interface differs from release to release, so the package cannot include a compiled version.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import torch
 
 from ascend_rt.torch import decompositions
 
-# torch_npu's own: they allocate, look at tensors as the host sees them, or make views, and call no operator of CANN.
+# Kernels of torch_npu that stay: they allocate, inspect tensors, or make views, and do not call operators of CANN.
 KEPT = frozenset(
     f"aten::{name}"
     for name in (
@@ -52,7 +52,7 @@ KEPT = frozenset(
     )
 )
 
-# Operators that PyTorch makes of others: those come here by themselves, with the tensors of the device.
+# Operators that PyTorch composes of others, which are called here with the tensors of the device.
 _COMPOSED = frozenset(
     f"aten::{name}"
     for name in ("_lazy_clone", "_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")

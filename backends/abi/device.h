@@ -3,22 +3,22 @@
 
 #include "base.h"
 
-/* @enum DeviceFormFactor: the answer to ACL_DEV_ATTR_DEVICE_FORM_FACTOR */
+/* @enum DeviceFormFactor: values of ACL_DEV_ATTR_DEVICE_FORM_FACTOR */
 #define ACL_DEVICE_FORM_FACTOR_POD 0
 #define ACL_DEVICE_FORM_FACTOR_A_K 1
 #define ACL_DEVICE_FORM_FACTOR_A_X 2
 #define ACL_DEVICE_FORM_FACTOR_PCIE_CARD 3
 
-/* @enum DevFeature: the answer of aclrtGetDeviceCapability */
+/* @enum DevFeature: results of aclrtGetDeviceCapability */
 #define ACL_DEV_FEATURE_NOT_SUPPORT 0
 #define ACL_DEV_FEATURE_SUPPORT 1
 
-/* @enum HostDeviceConnectType: the answer to ACL_DEV_ATTR_HD_CONNECT_TYPE */
+/* @enum HostDeviceConnectType: values of ACL_DEV_ATTR_HD_CONNECT_TYPE */
 #define ACL_HOST_DEVICE_CONNECT_TYPE_PCIE 0
 #define ACL_HOST_DEVICE_CONNECT_TYPE_HCCS 1
 #define ACL_HOST_DEVICE_CONNECT_TYPE_UB 2
 
-/* @flags DevicesTopology: how two devices are connected, from aclrtGetDevicesTopo */
+/* @flags DevicesTopology: connections between two devices, as reported by aclrtGetDevicesTopo */
 #define ACL_RT_DEVS_TOPOLOGY_HCCS 0x1
 #define ACL_RT_DEVS_TOPOLOGY_PIX 0x2
 #define ACL_RT_DEVS_TOPOLOGY_PIB 0x4

@@ -42,7 +42,7 @@
 #define ACL_ERROR_KERNEL_NOT_FOUND 100029 /* operator kernel not registered */
 #define ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED 100030 /* selector registered twice */
 #define ACL_ERROR_KERNEL_ALREADY_REGISTERED 100031 /* kernel registered twice */
-#define ACL_ERROR_INVALID_QUEUE_ID 100032 /* there is no such queue | use the id that acltdtCreateQueue gave, before it is destroyed */
+#define ACL_ERROR_INVALID_QUEUE_ID 100032 /* there is no such queue | use an id from acltdtCreateQueue whose queue is not destroyed */
 #define ACL_ERROR_REPEAT_SUBSCRIBE 100033 /* the stream is subscribed already | unsubscribe it first */
 #define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034 /* the stream is not subscribed | call aclrtSubscribeReport for it first */
 #define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035 /* the thread is not subscribed | call aclrtSubscribeReport with its id first */
@@ -61,7 +61,7 @@
 #define ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG 148048 /* max_opqueue_num is invalid | correct it in the configuration file */
 #define ACL_ERROR_INVALID_OPP_PATH 148049 /* ASCEND_OPP_PATH is missing or wrong | source the toolkit's set_env.sh */
 #define ACL_ERROR_OP_UNSUPPORTED_DYNAMIC 148050 /* op has no dynamic shape */
-#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051 /* a resource that depends on this one still exists | destroy that one first */
+#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051 /* a resource that depends on this one still exists | destroy the dependent resource first */
 #define ACL_ERROR_UNSUPPORTED_JPEG 148052 /* the product does not support JPEG coding of this kind | use another product, or code on the host */
 #define ACL_ERROR_INVALID_BUNDLE_MODEL_ID 148053 /* bad bundle model id */
 
@@ -158,14 +158,14 @@
 #define ACL_ERROR_RT_NO_MODEL_RESOURCE 207010 /* all models of the device are in use | destroy models that are no longer needed */
 #define ACL_ERROR_RT_NO_CDQ_RESOURCE 207011 /* all queues for commands of the device are in use | destroy those that are no longer needed */
 #define ACL_ERROR_RT_OVER_LIMIT 207012 /* there are too many queues | destroy those that are no longer needed */
-#define ACL_ERROR_RT_QUEUE_EMPTY 207013 /* the queue is empty | enqueue first, or wait until another process has */
-#define ACL_ERROR_RT_QUEUE_FULL 207014 /* the queue is full | dequeue first, or wait until another process has */
+#define ACL_ERROR_RT_QUEUE_EMPTY 207013 /* the queue is empty | enqueue an item, or wait until another process does */
+#define ACL_ERROR_RT_QUEUE_FULL 207014 /* the queue is full | dequeue an item, or wait until another process does */
 #define ACL_ERROR_RT_REPEATED_INIT 207015 /* the queue is initialised already | initialise it once */
 #define ACL_ERROR_RT_AIVEC_OVER_FLOW 207016 /* a vector core operation overflowed | look at the inputs; see the overflow mode of the stream */
 #define ACL_ERROR_RT_OVER_FLOW 207017 /* an operation overflowed | look at the inputs; see the overflow mode of the stream */
 #define ACL_ERROR_RT_DEVICE_OOM 207018 /* the device's memory is exhausted | free buffers, or allocate less; Device.memory_info has the free bytes */
 #define ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP 207019 /* the driver cannot update this operator in a graph | capture the graph again, or install a newer driver */
-#define ACL_ERROR_RT_TIMEOUT 207020 /* the driver did not answer in time | try again; look at the device with npu-smi info */
+#define ACL_ERROR_RT_TIMEOUT 207020 /* the driver did not answer in time | try again; inspect the device with npu-smi info */
 #define ACL_ERROR_RT_LINK_TYPE_NOT_SUPPORTED 207021 /* the product has no link of this kind | use another type of link */
 
 /* @errors graph engine, resources: free memory of the host and the device */
@@ -178,7 +178,7 @@
 
 /* @errors graph engine, limits: check the deployment and its inputs */
 #define ACL_ERROR_GE_SUBHEALTHY 345102 /* the deployment runs with less than its full health */
-#define ACL_ERROR_GE_USER_RAISE_EXCEPTION 345103 /* the user's function raised an exception | look at what the function raised */
+#define ACL_ERROR_GE_USER_RAISE_EXCEPTION 345103 /* the user's function raised an exception | check the exception of the function */
 #define ACL_ERROR_GE_DATA_NOT_ALIGNED 345104 /* input data are not aligned to each other */
 
 /* @errors ACL, internal: read the runtime's log from its first ERROR line on */
@@ -189,7 +189,7 @@
 #define ACL_ERROR_DRV_FAILURE 500004 /* failure in that module */
 #define ACL_ERROR_PROFILING_FAILURE 500005 /* failure in that module */
 
-/* @errors runtime, internal: read the runtime's log from its first ERROR line on; look at the device with npu-smi info */
+/* @errors runtime, internal: read the runtime's log from its first ERROR line on; inspect the device with npu-smi info */
 #define ACL_ERROR_RT_INTERNAL_ERROR 507000 /* the runtime's internal error | if the cause is not clear, read the runtime's log from its first ERROR line on */
 #define ACL_ERROR_RT_TS_ERROR 507001 /* the device's task scheduler failed */
 #define ACL_ERROR_RT_STREAM_TASK_FULL 507002 /* the queue of the stream is full | wait for the stream, or submit less at once */
@@ -200,10 +200,10 @@
 #define ACL_ERROR_RT_CONTEXT_RELEASE_ERROR 507007 /* the device or context is already released | pair every aclrtResetDevice with one aclrtSetDevice */
 #define ACL_ERROR_RT_SOC_VERSION 507008 /* the chip is not the one that the software is for | install the toolkit and the driver for this product */
 #define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT 507009 /* this task cannot be in such a stream or model | submit it to an ordinary stream */
-#define ACL_ERROR_RT_LOST_HEARTBEAT 507010 /* the device is lost: its task scheduler does not answer | reset the device with force, or end the process and look at it with npu-smi info */
-#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | end its streams and its building first */
+#define ACL_ERROR_RT_LOST_HEARTBEAT 507010 /* the device is lost: its task scheduler does not answer | reset the device with force, or end the process and inspect it with npu-smi info */
+#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | finish building it, and end its streams, first */
 #define ACL_ERROR_RT_REPORT_TIMEOUT 507012 /* no callback arrived within the timeout | launch a callback, or wait longer */
-#define ACL_ERROR_RT_SYS_DMA 507013 /* a copy by the device failed: an address that it was given is wrong, or its hardware is | check addresses and sizes of the task */
+#define ACL_ERROR_RT_SYS_DMA 507013 /* a copy by the device failed: an address or the hardware is faulty | check addresses and sizes of the task */
 #define ACL_ERROR_RT_AICORE_TIMEOUT 507014 /* a kernel on the AI Core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
 #define ACL_ERROR_RT_AICORE_EXCEPTION 507015 /* a kernel on the AI Core failed | check the addresses and sizes of its arguments */
 #define ACL_ERROR_RT_AICORE_TRAP_EXCEPTION 507016 /* a kernel on the AI Core was trapped | check the addresses and sizes of its arguments */
@@ -212,9 +212,9 @@
 #define ACL_ERROR_RT_AICPU_DATADUMP_RSP_ERR 507019 /* AI CPU response missing */
 #define ACL_ERROR_RT_AICPU_MODEL_RSP_ERR 507020 /* AI CPU response missing */
 #define ACL_ERROR_RT_PROFILING_ERROR 507021 /* profiling failed */
-#define ACL_ERROR_RT_IPC_ERROR 507022 /* the connection to another process failed | look whether the other process is still there */
+#define ACL_ERROR_RT_IPC_ERROR 507022 /* the connection to another process failed | check that the other process is still running */
 #define ACL_ERROR_RT_MODEL_ABORT_NORMAL 507023 /* the execution of the model was aborted | expected after aclmdlRIAbort */
-#define ACL_ERROR_RT_KERNEL_UNREGISTERING 507024 /* the kernel is being removed | launch no kernel of a binary that is being unloaded */
+#define ACL_ERROR_RT_KERNEL_UNREGISTERING 507024 /* the kernel is being removed | do not launch kernels of a binary that is being unloaded */
 #define ACL_ERROR_RT_RINGBUFFER_NOT_INIT 507025 /* the ring buffer of the device's log is not set up */
 #define ACL_ERROR_RT_RINGBUFFER_NO_DATA 507026 /* the ring buffer of the device's log has no data */
 #define ACL_ERROR_RT_KERNEL_LOOKUP 507027 /* the kernel is not registered | register it before it is launched */
@@ -222,7 +222,7 @@
 #define ACL_ERROR_RT_DEBUG_REGISTER_FAIL 507029 /* debug registration */
 #define ACL_ERROR_RT_DEBUG_UNREGISTER_FAIL 507030 /* debug registration */
 #define ACL_ERROR_RT_LABEL_CONTEXT 507031 /* the label belongs to another context | make the label's context current before using it */
-#define ACL_ERROR_RT_PROGRAM_USE_OUT 507032 /* too many programs are loaded | unload those that are no longer needed */
+#define ACL_ERROR_RT_PROGRAM_USE_OUT 507032 /* too many programs are loaded | unload programs that are no longer needed */
 #define ACL_ERROR_RT_DEV_SETUP_ERROR 507033 /* the device is not set up, or cannot be opened | call aclrtSetDevice first; if that fails, npu-smi info shows whether the device is healthy, and which processes use it and its memory */
 #define ACL_ERROR_RT_VECTOR_CORE_TIMEOUT 507034 /* a kernel on the vector core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */
 #define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035 /* a kernel on the vector core failed | check the addresses and sizes of its arguments */
@@ -248,11 +248,11 @@
 #define ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR 507055 /* the memory of another device is suspected to be broken */
 #define ACL_ERROR_RT_LINK_ERROR 507056 /* the link between devices is down */
 #define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR 507057 /* the memory of another server is suspected to be broken */
-#define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899 /* the driver failed, or refused the state | read the driver's log; look at the device with npu-smi info */
+#define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899 /* the driver failed, or refused the state | read the driver's log; inspect the device with npu-smi info */
 #define ACL_ERROR_RT_AICPU_INTERNAL_ERROR 507900 /* AI CPU */
 #define ACL_ERROR_RT_SOCKET_CLOSE 507901 /* host-device channel closed */
 #define ACL_ERROR_RT_AICPU_INFO_LOAD_RSP_ERR 507902 /* AI CPU */
-#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903 /* the capture became invalid by a call that it does not allow | end it, and capture again without that call */
+#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED 507903 /* the capture was invalidated by a call that is not allowed during a capture | end it, and capture again without that call */
 #define ACL_ERROR_RT_COMM_OP_RETRY_FAIL 507904 /* collective retry failed */
 #define ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT 507905 /* the process could not be locked in time | let its calls return first */
 #define ACL_ERROR_SNAPSHOT_LOCK_FAILED 507906 /* the process could not be locked | check the order of lock, backup, restore and unlock */
@@ -260,8 +260,8 @@
 #define ACL_ERROR_SNAPSHOT_BACKUP_FAILED 507908 /* the process could not be backed up | lock it first */
 #define ACL_ERROR_SNAPSHOT_RESTORE_FAILED 507909 /* the process could not be restored | lock it and back it up first */
 #define ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED 507910 /* part of the host memory is registered already | register each range once; aclrtHostUnregister comes first */
-#define ACL_ERROR_HOST_MEMORY_NOT_REGISTERED 507911 /* the host memory is not registered | pass the address that aclrtHostRegister was given */
-#define ACL_ERROR_SNAPSHOT_CALLBACK_FAILED 507912 /* a callback of the snapshot failed | see what the callback returned */
+#define ACL_ERROR_HOST_MEMORY_NOT_REGISTERED 507911 /* the host memory is not registered | pass an address that was registered with aclrtHostRegister */
+#define ACL_ERROR_SNAPSHOT_CALLBACK_FAILED 507912 /* a callback of the snapshot failed | check the code that the callback returned */
 #define ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED 507913 /* the callback of the snapshot cannot be registered | register each function once */
 #define ACL_ERROR_RT_L3_PORT_ERROR 507914 /* L3 port */
 #define ACL_ERROR_RT_CCU_TIMEOUT 507915 /* CCU engine */
@@ -278,8 +278,8 @@
 #define ACL_ERROR_GE_COMMAND_HANDLE 545007 /* a command cannot be carried out */
 #define ACL_ERROR_GE_GET_TENSOR_INFO 545008 /* tensor information is not available */
 #define ACL_ERROR_GE_UNLOAD_MODEL 545009 /* a model cannot be unloaded */
-#define ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT 545601 /* a model did not finish in time | wait longer, or look for what the model waits for */
-#define ACL_ERROR_GE_REDEPLOYING 545602 /* the model is being deployed anew | try again when that is done */
+#define ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT 545601 /* a model did not finish in time | wait longer, or find the operation that the model waits for */
+#define ACL_ERROR_GE_REDEPLOYING 545602 /* the model is being redeployed | try again after the deployment */
 
 /* Other names of success. */
 #define ACL_ERROR_NONE 0

@@ -5,7 +5,7 @@
 
 #define ACL_IPC_EVENT_HANDLE_SIZE 64
 
-/* @flags EventFlag: how an event is created */
+/* @flags EventFlag: options of an event */
 #define ACL_EVENT_SYNC 0x1
 #define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x2
 #define ACL_EVENT_TIME_LINE 0x8

@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* @enum DebugJsonPrintFlag: how much aclmdlRIDebugJsonPrint writes */
+/* @enum DebugJsonPrintFlag: level of detail of aclmdlRIDebugJsonPrint */
 #define ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY 0
 #define ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE 1
 

@@ -3,11 +3,11 @@
 
 #include "base.h"
 
-/* @flags IpcMemExportFlag: how memory is exported */
+/* @flags IpcMemExportFlag: options for the export of memory */
 #define ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT 0x0
 #define ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x1
 
-/* @flags IpcMemImportFlag: how memory is imported */
+/* @flags IpcMemImportFlag: options for the import of memory */
 #define ACL_RT_IPC_MEM_IMPORT_FLAG_DEFAULT 0x0
 #define ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x1
 

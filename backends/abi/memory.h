@@ -8,7 +8,7 @@
 #define ACL_RT_MEM_TYPE_DVPP 0x8
 #define ACL_RT_MEM_TYPE_RSVD 0x10
 
-/* @flags HostRegisterFlag: how aclrtHostRegisterV2 registers host memory */
+/* @flags HostRegisterFlag: options of aclrtHostRegisterV2 */
 #define ACL_HOST_REG_MAPPED 0x2
 #define ACL_HOST_REG_IOMEMORY 0x4
 #define ACL_HOST_REG_READONLY 0x8

@@ -3,15 +3,15 @@
 
 #include "base.h"
 
-/* @flags NotifyFlag: how a notify is created */
+/* @flags NotifyFlag: options of a notify */
 #define ACL_NOTIFY_DEFAULT 0x0
 #define ACL_NOTIFY_DEVICE_USE_ONLY 0x1
 
-/* @flags NotifyExportFlag: how a notify is exported */
+/* @flags NotifyExportFlag: options for the export of a notify */
 #define ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT 0x0
 #define ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x2
 
-/* @flags NotifyImportFlag: how a notify is imported */
+/* @flags NotifyImportFlag: options for the import of a notify */
 #define ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT 0x0
 #define ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x2
 

@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* @flags StreamFlag: how a stream is created */
+/* @flags StreamFlag: options of a stream */
 #define ACL_STREAM_FAST_LAUNCH 0x1
 #define ACL_STREAM_FAST_SYNC 0x2
 #define ACL_STREAM_PERSISTENT 0x4

@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* @enum ValueWaitFlag: when aclrtValueWait is satisfied */
+/* @enum ValueWaitFlag: conditions of aclrtValueWait */
 #define ACL_STREAM_WAIT_VALUE_GEQ 0
 #define ACL_STREAM_WAIT_VALUE_EQ 1
 #define ACL_STREAM_WAIT_VALUE_AND 2

@@ -3,11 +3,11 @@
 
 #include "base.h"
 
-/* @flags VmmExportFlag: how a memory handle is exported */
+/* @flags VmmExportFlag: options for the export of a memory handle */
 #define ACL_RT_VMM_EXPORT_FLAG_DEFAULT 0x0
 #define ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x1
 
-/* @enum MemLinkIndex: which link aclrtMemMapSelectedLink takes */
+/* @enum MemLinkIndex: choice of a link for aclrtMemMapSelectedLink */
 #define ACL_RT_MEM_LINK_IDX_0 0
 #define ACL_RT_MEM_LINK_IDX_1 1
 

@@ -40,7 +40,7 @@ def _attend(
     pse: Tensor | None = None,
     keep_prob: float = 1.0,
 ) -> _Attended:
-    """Attend with (B, N, S, D); several heads of the query may share one of the key. The mask says what is left out."""
+    """Attend with (B, N, S, D); several heads of the query may share one of the key. The mask marks excluded pairs."""
     check(query.size(1) % key.size(1) == 0, f"{query.size(1)} heads cannot share {key.size(1)}")
     shared = query.size(1) // key.size(1)
     key, value = (wide(each).repeat_interleave(shared, 1) if shared > 1 else wide(each) for each in (key, value))
@@ -61,7 +61,7 @@ def _attend(
 
 
 def _mask(sparse_mode: int, atten_mask: Tensor | None, pre: int, next: int, rows: int, columns: int) -> Tensor | None:
-    """Return what is left out: (..., S of the query, S of the key)."""
+    """Return the mask of excluded pairs: (..., S of the query, S of the key)."""
     check(sparse_mode in (0, 1, 2, 3), f"sparse_mode {sparse_mode} is not supported on the simulator")
     if atten_mask is None:
         check(sparse_mode == 0, f"sparse_mode {sparse_mode} needs atten_mask")
@@ -247,7 +247,7 @@ def incre_flash_attention(
     inner_precise: int = 1,
     **others: object,
 ) -> Tensor:
-    """Attend from one new position to those that are kept."""
+    """Attend from one new position to the cached positions."""
     mask = None if atten_mask is None else atten_mask.bool()
     if mask is not None and mask.dim() == 2:  # (B, S of the key)
         mask = mask[:, None, None, :]

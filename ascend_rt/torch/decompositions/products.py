@@ -98,7 +98,7 @@ def grouped_matmul(
     act_type: int | None = 0,
     **others: object,
 ) -> list[Tensor]:
-    """Each tensor with the weight of its group; or one tensor whose rows the list of groups divides."""
+    """Multiply each tensor by the weight of its group, or the rows of one tensor by the weights of their groups."""
     for name, value in others.items():
         check(value is None or value == [], f"{name} is not supported on the simulator")
     check(not act_type, "act_type is not supported on the simulator")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The current stream: what calls take that are given none."""
+"""The current stream, which calls without a stream use."""
 
 from __future__ import annotations
 
