@@ -38,6 +38,9 @@ PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 # The oldest release whose headers are known; its functions may be older.
 OLDEST = "8.1.RC1"
 
+# The newest; the simulator plays it unless another is asked for.
+NEWEST = "9.2.0-beta.1"
+
 # Declarations of <stdbool.h>, <stddef.h> and <stdint.h>, for a parser that reads no system header.
 _STANDARD_TYPES = ("bool", "size_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 _PRELUDE = "".join(f"typedef int {name};\n" for name in _STANDARD_TYPES)

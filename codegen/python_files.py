@@ -111,6 +111,8 @@ def function_table(declared: Declarations) -> str:
         f"PRODUCTS = {_quoted(*declarations.PRODUCTS)}\n\n"
         "# The oldest release whose headers are known; functions of it may be older.\n"
         f'OLDEST = "{declarations.OLDEST}"\n\n'
+        "# The newest; the simulator plays it unless another is asked for.\n"
+        f'NEWEST = "{declarations.NEWEST}"\n\n'
         "# The library of the vendor for the functions of a family that the runtime's own library does not have.\n"
         f"LIBRARIES = {{\n{libraries}\n}}\n\n"
         "# Family, first release, products (None: no document says), whether the facade calls it.\n"

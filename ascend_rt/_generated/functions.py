@@ -7,6 +7,9 @@ PRODUCTS = ("910B", "910C", "310B", "310P", "910", "950")
 # The oldest release whose headers are known; functions of it may be older.
 OLDEST = "8.1.RC1"
 
+# The newest; the simulator plays it unless another is asked for.
+NEWEST = "9.2.0-beta.1"
+
 # The library of the vendor for the functions of a family that the runtime's own library does not have.
 LIBRARIES = {
     "dump": "libascend_dump.so",

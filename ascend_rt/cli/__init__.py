@@ -40,6 +40,7 @@ COMMANDS = {
     "run": _Command("ascend_rt.cli.run", "run a Python script with the chosen library"),
     "sim-path": _Command("ascend_rt.cli.sim_path", "print the simulator's directory, for LD_LIBRARY_PATH"),
     "include-path": _Command("ascend_rt.cli.include_path", "print the directory of the C headers"),
+    "toolkit-path": _Command("ascend_rt.cli.toolkit_path", "print the simulated toolkit, for ASCEND_HOME_PATH"),
     "completion": _Command("ascend_rt.cli.completion", "print a completion script for a shell"),
 }
 

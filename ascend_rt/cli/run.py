@@ -11,7 +11,8 @@ from typing import NoReturn
 
 from ascend_rt._runtime import driver
 from ascend_rt._startup import acl_finder, torch_environment
-from ascend_rt.backends import python_program, sim
+from ascend_rt.backends import python_program
+from ascend_rt.backends.toolkit.environment import LOADER_PATH, prepended, without_simulator
 from ascend_rt.cli import terminal
 
 DESCRIPTION = (
@@ -21,7 +22,6 @@ DESCRIPTION = (
 EXAMPLES = ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest")
 
 _STARTUP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_startup", "site")
-_LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +61,10 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     -----
     The library is chosen here, once. The choice reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
     ``ASCEND_RT_LIBRARY``, and C code and other packages, which load the library by its name, by the search path of the
-    dynamic loader. ``import acl`` is decided when the program does it, by a finder that Python's ``site`` module
-    installs when it starts, there and in the processes that the program starts. On the simulator another such finder
-    lets :mod:`ascend_rt.torch` follow torch_npu.
+    dynamic loader; on the simulator, compilers and build files find the simulated toolkit. ``import acl`` is decided
+    when the program does it, by a finder that Python's ``site`` module installs when it starts, there and in the
+    processes that the program starts. On the simulator another such finder lets :mod:`ascend_rt.torch` follow
+    torch_npu.
     """
     chosen = driver.choice()
     path, backend = chosen.paths[0], chosen.backend
@@ -72,27 +73,13 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or acl_finder.asked()}
     # An empty entry, which Python reads as the current directory, stays, unlike in a loader's path.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))
-    directory = os.path.dirname(path)
-    if backend == "cann" and directory:
-        environment["ASCEND_RT_LIBRARY"] = path
     if backend == "sim":
         environment = torch_environment.added_to(environment)
-    if directory:
-        environment[_LOADER_PATH] = _loader_path(backend, directory)
+    elif directory := os.path.dirname(path):
+        environment = without_simulator(environment)
+        environment["ASCEND_RT_LIBRARY"] = path
+        environment[LOADER_PATH] = prepended(directory, environment.get(LOADER_PATH, ""))
     sys.stdout.flush()
     sys.stderr.flush()
     python = python_program()
     os.execve(python, [python, *arguments], environment)
-
-
-def _loader_path(backend: str, directory: str) -> str:
-    """Return a search path that begins with the directory of the chosen library.
-
-    The simulator's companions come with it alone: another library must not find them, as it would in a child of a
-    process that runs on the simulator.
-    """
-    companions = str(sim.companion_directory())
-    first = [directory, companions] if backend == "sim" else [directory]
-    known = ("", directory, companions)
-    others = [entry for entry in os.environ.get(_LOADER_PATH, "").split(os.pathsep) if entry not in known]
-    return os.pathsep.join([*first, *others])

@@ -8,8 +8,8 @@ import argparse
 from ascend_rt.backends import sim
 
 DESCRIPTION = (
-    "Print the directory of the simulator's libascendcl.so and libacl_rt.so. A program linked with one of them runs on "
-    "the simulator when LD_LIBRARY_PATH begins with this directory."
+    "Print the directory of the simulator's libascendcl.so and of the other libraries of CANN that it has. A program "
+    "linked with them runs on the simulator when LD_LIBRARY_PATH begins with this directory."
 )
 EXAMPLES = ("LD_LIBRARY_PATH=$(ascend-rt sim-path) ./program",)
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ascend_rt.backends.toolkit import is_simulated
+
 # The runtime's own library, and the older one that held everything and is kept for programs that link it. A function is
 # taken from the first that has it.
 NAMES = ("libacl_rt.so", "libascendcl.so")
@@ -55,7 +57,9 @@ def candidates() -> Iterator[Candidate | Gap]:
         yield Candidate(with_sibling(explicit), NAMED)
         return
     for variable in _HOME_VARIABLES:
-        if home := os.environ.get(variable):
+        if (home := os.environ.get(variable)) and is_simulated(home):
+            yield Candidate((os.path.join(home, "lib64", NAMES[1]),), f"{variable}, a simulated toolkit")
+        elif home:
             usual = Candidate((os.path.join(home, "lib64", NAMES[0]),), variable)
             yield from list(_below(home, variable)) or [_of_other_machine(home, variable) or usual]
         else:

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 def find() -> str:
     """Return what `library_path` does, without what its import takes: every process begins with it."""
-    beside = os.path.join(os.path.dirname(__file__), "lib", "libascendcl.so")
+    return _find("libascendcl.so")
+
+
+def _find(name: str) -> str:
+    beside = os.path.join(os.path.dirname(__file__), "lib", name)
     if os.path.exists(beside):
         return beside
     from importlib import resources  # knows the build directory of an editable install
 
-    return str(resources.files(__name__) / "lib" / "libascendcl.so")
+    return str(resources.files(__name__) / "lib" / name)
 
 
 def library_path() -> Path:
@@ -45,38 +49,16 @@ def library_directory() -> Path:
 
 
 def companion_directory() -> Path:
-    """Return the directory with the libraries of CANN that use the runtime.
-
-    They are apart from `library_directory`, so that only programs that need them find them: those that are linked with
-    them, as PyTorch's adapter is, and that ``ascend-rt run`` starts.
+    """Return the directory with the libraries of CANN that use the runtime, such as ``libhccl.so``.
 
     Returns
     -------
     Path
-        The directory with ``libacl_op_compiler.so`` and those beside it.
+        That of `library_directory`, but for the build directory of an editable install.
     """
     from pathlib import Path
 
-    beside = Path(__file__).parent / "companions"
-    if beside.is_dir():
-        return beside
-    from importlib import resources  # knows the build directory of an editable install
-
-    return Path(str(resources.files(__name__) / "companions" / "libacl_op_compiler.so")).parent
-
-
-def companion_home() -> Path:
-    """Return a directory that looks like an installation of CANN, for programs that need one.
-
-    Returns
-    -------
-    Path
-        What ``ASCEND_HOME_PATH`` is to name; the simulator itself takes it for none.
-    """
-    from importlib import resources
-    from pathlib import Path
-
-    return Path(str(resources.files(__name__) / "companions" / "home" / "simulated")).parent
+    return Path(_find("libhccl.so")).parent
 
 
 def load_companions() -> None:

@@ -95,20 +95,26 @@ def test_a_refusal_has_a_text_and_is_no_warning() -> None:
     assert compiler.aclGetRecentErrMsg() == b"aclopCompileAndExecute: the simulator has no operators of CANN: Add()"
 
 
+def toolkit_of(run) -> str:
+    printed: str = run("-m", "ascend_rt", "toolkit-path").stdout.strip()
+    return printed
+
+
 def shown(result) -> dict[str, str | None]:
     assert result.returncode == 0, result.stderr
     found: dict[str, str | None] = json.loads(result.stdout)
     return found
 
 
-def test_run_puts_them_on_the_path_behind_the_simulator(run, tmp_path: Path) -> None:
+def test_run_puts_them_on_the_path(run, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SHOW, encoding="utf-8")
     directories = [str(sim.library_directory()), str(sim.companion_directory())]
+    toolkit = os.path.join(toolkit_of(run), "lib64")
     start = ("-m", "ascend_rt", "run", "--backend", "sim", str(tmp_path / "script.py"))
     found = shown(
         run(*start, LD_LIBRARY_PATH=os.pathsep.join(["/mine", *reversed(directories)]), TASK_QUEUE_ENABLE="1")
     )
-    assert found == {"LD_LIBRARY_PATH": os.pathsep.join([*directories, "/mine"]), "TASK_QUEUE_ENABLE": "0"}
+    assert found == {"LD_LIBRARY_PATH": os.pathsep.join([toolkit, "/mine"]), "TASK_QUEUE_ENABLE": "0"}
 
 
 HOME = """
@@ -124,7 +130,7 @@ def test_run_names_a_home_that_the_simulator_takes_for_none(run, tmp_path: Path,
     plain, below = run(script, ASCEND_RT_BACKEND="sim"), run("-m", "ascend_rt", "run", "--backend", "sim", script)
     assert (plain.returncode, below.returncode) == (0, 0), plain.stderr + below.stderr
     versions = plain.stdout.removeprefix("None False ")
-    assert below.stdout == f"{sim.companion_home()} True {versions}"
+    assert below.stdout == f"{toolkit_of(run)} True {versions}"
     mine = run("-m", "ascend_rt", "run", "--backend", "sim", script, ASCEND_HOME_PATH=tmp_path)
     assert mine.stdout.startswith(f"{tmp_path} False ")
 
@@ -132,7 +138,7 @@ def test_run_names_a_home_that_the_simulator_takes_for_none(run, tmp_path: Path,
 def test_run_lets_the_linker_find_the_simulator(run, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import os; print(os.environ['LIBRARY_PATH'])", encoding="utf-8")
     start = ("-m", "ascend_rt", "run", "--backend", "sim", str(tmp_path / "script.py"))
-    own = str(sim.library_directory())
+    own = os.path.join(toolkit_of(run), "lib64")
     for given in ("/mine", os.pathsep.join(["/mine", own, ""])):
         assert run(*start, LIBRARY_PATH=given).stdout == os.pathsep.join([own, "/mine\n"])
 

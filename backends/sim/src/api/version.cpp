@@ -78,8 +78,7 @@ std::string read_value(const std::string &path, const char *key) {
     return "";
 }
 
-// Returns the path in ASCEND_HOME_PATH; empty if it is not set, or names the directory that replaces an installation
-// for PyTorch's adapter.
+// Returns the path in ASCEND_HOME_PATH; empty if it is not set, or names a simulated toolkit.
 std::string installation() {
     const Uncancelled uncancelled;
     const char *home = std::getenv("ASCEND_HOME_PATH");

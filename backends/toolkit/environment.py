@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Environment variables by which build files, compilers, linkers and the dynamic loader find a toolkit.
+
+``set_env.sh`` sets the same in a shell.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from ascend_rt.backends import sim
+from ascend_rt.backends.toolkit import is_simulated
+from ascend_rt.backends.toolkit.directory import home
+
+LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+
+HOMES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
+
+# Variables, and the directories of a toolkit that they name or search.
+_PLACES = {**dict.fromkeys(HOMES, ""), "ASCEND_OPP_PATH": "opp"}
+_SEARCH_PATHS = {"PATH": "bin", "CPATH": "include", "LIBRARY_PATH": "lib64", LOADER_PATH: "lib64"}
+
+
+def without_simulator(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the variables that lead children of a program on the simulator there."""
+    kept = {name: value for name, value in environment.items() if not (name in _PLACES and _is_simulated(value))}
+    for name in _SEARCH_PATHS.keys() & kept.keys():
+        entries = kept[name].split(os.pathsep)
+        others = [entry for entry in entries if not _is_simulated(entry)]
+        if others != entries:
+            kept[name] = os.pathsep.join(others)
+    return kept
+
+
+def with_simulator(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment that leads to the simulator; the variables of another installation stay as they are."""
+    directory = home()
+    changed = without_simulator(environment)
+    if not any(map(changed.get, HOMES)):
+        changed.update({name: os.path.join(directory, place).rstrip("/") for name, place in _PLACES.items()})
+    for name, place in _SEARCH_PATHS.items():
+        known = changed.get(name) or (os.defpath if name == "PATH" else "")
+        changed[name] = prepended(os.path.join(directory, place), known)
+    return changed
+
+
+def prepended(directory: str, search_path: str) -> str:
+    """Return a search path that begins with a directory, and has it once and no empty entry."""
+    others = [entry for entry in search_path.split(os.pathsep) if entry not in ("", directory)]
+    return os.pathsep.join([directory, *others])
+
+
+def _is_simulated(path: str) -> bool:
+    """Return whether a path is a simulated toolkit, a directory in one, or has the simulator's libraries."""
+    directories = (str(sim.library_directory()), str(sim.companion_directory()))
+    return bool(path) and (path in directories or is_simulated(path) or is_simulated(os.path.dirname(path)))

@@ -1,0 +1,28 @@
+# Chooses the simulated toolkit of ascend_rt in this shell, for sh and bash: . "$(ascend-rt toolkit-path)/set_env.sh"
+# In the toolkit, the first line names its directory.
+
+_ascend_rt_prepend() { # VARIABLE DIRECTORY, which is in it once then
+    eval "_ascend_rt_rest=:\${$1-}:"
+    while :; do
+        case $_ascend_rt_rest in
+        *":$2:"*) _ascend_rt_rest=${_ascend_rt_rest%%":$2:"*}:${_ascend_rt_rest#*":$2:"} ;;
+        *) break ;;
+        esac
+    done
+    _ascend_rt_rest=${_ascend_rt_rest#:}
+    _ascend_rt_rest=${_ascend_rt_rest%:}
+    eval "export $1=\"\$2\${_ascend_rt_rest:+:}\$_ascend_rt_rest\""
+}
+
+if [ -n "${ASCEND_HOME_PATH-}" ] && [ ! -e "$ASCEND_HOME_PATH/simulated" ]; then
+    echo "set_env.sh: the simulated toolkit replaces $ASCEND_HOME_PATH in this shell" >&2
+fi
+export ASCEND_HOME_PATH="$_ascend_rt_home"
+export ASCEND_TOOLKIT_HOME="$_ascend_rt_home"
+export ASCEND_OPP_PATH="$_ascend_rt_home/opp"
+_ascend_rt_prepend PATH "$_ascend_rt_home/bin"
+_ascend_rt_prepend CPATH "$_ascend_rt_home/include"
+_ascend_rt_prepend LIBRARY_PATH "$_ascend_rt_home/lib64"
+_ascend_rt_prepend LD_LIBRARY_PATH "$_ascend_rt_home/lib64"
+unset _ascend_rt_home _ascend_rt_rest
+unset -f _ascend_rt_prepend
