@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``npu-smi`` of the simulated toolkit: what build files ask the driver's program, answered by the simulated machine.
+"""``npu-smi`` of the simulated toolkit: answers the questions of build files about the simulated machine.
 
-Fields and columns are laid out as the driver's program prints them, because programs take them apart. What the
-simulator does not have is "NA".
+Fields and columns are laid out as the driver's program prints them, because programs take them apart. Facts that the
+simulator does not have are "NA".
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ascend_rt.errors import AclError
 # A process sees fewer devices than the machine has, and may ask for faults.
 _OF_A_PROCESS = ("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_RT_SIM_FAULTS")
 
-_CHIPS = {"910C": 2}  # of an NPU, by product; others have one
+_CHIPS_OF_AN_NPU = {"910C": 2}  # by product; others have one
 _WITHOUT_HBM = ("310B", "310P")
 
-_WIDTHS = (27, 15, 52)  # of the columns of the table
+_COLUMNS = (27, 15, 52)  # widths in the table
 
 
 class Chip(NamedTuple):
@@ -95,7 +95,7 @@ def main() -> int:
 
 
 def _machine() -> Iterator[Chip]:
-    per_npu = _CHIPS.get(control.info().product, 1)
+    per_npu = _CHIPS_OF_AN_NPU.get(control.info().product, 1)
     for logic in range(Device.count()):
         yield Chip(*divmod(logic, per_npu), logic, Device(logic).name)
 
@@ -141,8 +141,8 @@ def _board(machine: list[Chip], npu: int, chip: int | None) -> Iterator[str]:
 
 
 def _table(machine: list[Chip]) -> Iterator[str]:
-    thin, thick = ("+".join(("", *(line * width for width in _WIDTHS), "")) for line in "-=")
-    whole = sum(_WIDTHS) + len(_WIDTHS) - 1
+    thin, thick = ("+".join(("", *(line * width for width in _COLUMNS), "")) for line in "-=")
+    whole = sum(_COLUMNS) + len(_COLUMNS) - 1
     yield f"+{'-' * whole}+"
     yield f"| {f'npu-smi {__version__}':<33}Version: {__version__}".ljust(whole + 1) + "|"
     yield thin
@@ -168,7 +168,7 @@ def _usages(chip: Chip) -> tuple[str, str]:
 
 
 def _cells(*texts: str) -> str:
-    return "".join(f"| {text}".ljust(width + 1) for text, width in zip(texts, _WIDTHS, strict=True)) + "|"
+    return "".join(f"| {text}".ljust(width + 1) for text, width in zip(texts, _COLUMNS, strict=True)) + "|"
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def _root() -> str:
         except OSError as error:
             faults.append(f"{root}: {error.strerror}")
             continue
-        is_private = status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022
+        is_private = status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode) and not status.st_mode & stat.S_IWOTH
         if is_private and os.access(root, os.W_OK):
             return root
         faults.append(f"{root}: not a directory that belongs to this user alone")
