@@ -20,7 +20,14 @@ HOMES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 
 # Variables, and the directories of a toolkit that they name or search.
 _PLACES = {**dict.fromkeys(HOMES, ""), "ASCEND_OPP_PATH": "opp"}
-_SEARCH_PATHS = {"PATH": "bin", "CPATH": "include", "LIBRARY_PATH": "lib64", LOADER_PATH: "lib64"}
+_SEARCH_PATHS = {
+    "PATH": "bin",
+    # Not CPATH, which precedes -isystem: builds for torch_npu name its copies of the headers by that.
+    "C_INCLUDE_PATH": "include",
+    "CPLUS_INCLUDE_PATH": "include",
+    "LIBRARY_PATH": "lib64",
+    LOADER_PATH: "lib64",
+}
 
 
 def without_simulator(environment: Mapping[str, str]) -> dict[str, str]:

@@ -158,7 +158,8 @@ def test_set_env_names_the_toolkit_first_and_once(shell: str, home: Path) -> Non
     assert found["ASCEND_HOME_PATH"] == found["ASCEND_TOOLKIT_HOME"] == str(home)
     assert found["ASCEND_OPP_PATH"] == str(home / "opp")
     assert found["LD_LIBRARY_PATH"] == f"{lib64}:/a b:/c"
-    assert (found["CPATH"], found["LIBRARY_PATH"]) == (str(home / "include"), lib64)
+    assert found["C_INCLUDE_PATH"] == found["CPLUS_INCLUDE_PATH"] == str(home / "include")
+    assert found["LIBRARY_PATH"] == lib64
     assert found["PATH"] == f"{home / 'bin'}:{os.environ['PATH']}"
     assert not [name for name in found if name.startswith("_ascend_rt")]
 
@@ -209,10 +210,18 @@ def test_an_installation_that_is_named_stays_named(cache: Path) -> None:
 
 
 def test_nothing_of_it_stays_for_another_library(home: Path) -> None:
-    before = {"PATH": "/bin", "CPATH": "/include", "LD_LIBRARY_PATH": f"{library_path().parent}:/lib", "LANG": "C"}
+    before = {
+        "PATH": "/bin",
+        "C_INCLUDE_PATH": "/include",
+        "LD_LIBRARY_PATH": f"{library_path().parent}:/lib",
+        "LANG": "C",
+    }
     found = with_simulator(before)
     assert found["LD_LIBRARY_PATH"] == f"{home / 'lib64'}:/lib"
-    assert without_simulator(found) == {**before, "LD_LIBRARY_PATH": "/lib", "LIBRARY_PATH": ""}
+    assert without_simulator(found) == {
+        **before,
+        **{"LD_LIBRARY_PATH": "/lib", "LIBRARY_PATH": "", "CPLUS_INCLUDE_PATH": ""},
+    }
 
 
 # --- npu-smi ---------------------------------------------------------------------------------------------------------
@@ -328,6 +337,16 @@ def test_a_cmake_project(within, home: Path, tmp_path: Path) -> None:
 def test_a_makefile(within, tmp_path: Path) -> None:
     need("cc", "make")
     assert ROUND_TRIP in within("make", "-C", EXAMPLES / "toolkit", f"OUT={tmp_path}", "run")
+
+
+@pytest.mark.full
+def test_headers_that_a_build_names_precede_those_of_the_toolkit(within, tmp_path: Path) -> None:
+    need("cc")
+    (tmp_path / "acl").mkdir()
+    (tmp_path / "acl" / "acl.h").write_text("#define MINE\n", encoding="utf-8")
+    (tmp_path / "a.c").write_text("#include <acl/acl.h>\n#ifndef MINE\n#error\n#endif\n", encoding="utf-8")
+    for language in ("c", "c++"):
+        within("cc", "-x", language, "-fsyntax-only", "-isystem", tmp_path, tmp_path / "a.c")
 
 
 @pytest.mark.full
