@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ascend_rt import __version__
+from ascend_rt._generated.functions import LIBRARIES
 from ascend_rt.backends import include_directory, pkg_config_directory
 from ascend_rt.backends.sim import library_directory
 
@@ -83,6 +84,24 @@ def test_by_cmake(tmp_path: Path) -> None:
     output(cmake, "-S", EXAMPLE, "-B", tmp_path, PKG_CONFIG_PATH=pkg_config_directory())
     output(cmake, "--build", tmp_path)
     expect_round_trip(tmp_path / "round_trip")
+
+
+# The libraries into which newer releases of CANN divide the runtime.
+PARTS = ["acl_rt", "runtime", *(name.removeprefix("lib").removesuffix(".so") for name in LIBRARIES.values())]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("library", PARTS)
+def test_a_program_that_was_linked_on_a_server_starts(tmp_path: Path, library: str) -> None:
+    # A library that has other functions than the simulator's; the program is linked with it, but is run without.
+    others = tmp_path / f"lib{library}.so"
+    (tmp_path / "other.c").write_text("int other(void) { return 0; }", encoding="utf-8")
+    output("cc", "-shared", "-fPIC", tmp_path / "other.c", "-o", others, f"-Wl,-soname,{others.name}")
+    program = tmp_path / "bin" / "round_trip"
+    program.parent.mkdir()
+    flags = [f"-I{include_directory()}", "-Wl,--no-as-needed", others, f"-L{library_directory()}", "-lascendcl"]
+    output("cc", EXAMPLE / "round_trip.c", *flags, "-o", program)
+    expect_round_trip(program)
 
 
 @pytest.mark.parametrize("language", ["c", "c++"])
