@@ -19,11 +19,15 @@ _REFUSED = re.compile(r"^/\* @refused (\w+): (.*) \*/$", re.MULTILINE)
 
 # Types of the ABI headers that the headers use.
 _TYPES = (
-    "".join(f"typedef int {name};\n" for name in ("aclError", "aclDataType", "aclFormat", "aclMemType", "aclrtStream"))
+    "".join(
+        f"typedef int {name};\n"
+        for name in ("aclError", "aclDataType", "aclFormat", "aclMemType", "aclrtDrvMemHandle", "aclrtStream")
+    )
     + "typedef struct aclDataBuffer aclDataBuffer;\n"
 )
 
 _WEAK = "__attribute__((weak)) "
+_CODES = ("aclError", "int32_t", "HcclResult")
 
 _HEAD = """\
 {includes}
@@ -57,11 +61,13 @@ def _refusal(function: Function, code: str, reason: str) -> str:
     helper = "refused_operator" if about_operator else "refused"
     arguments = ", ".join([f'"{function.name}"', code, f'"{reason}"', *(subject if about_operator else [])])
     call = f"companions::{helper}({arguments});"
-    body = f"return {call}" if function.returns in ("aclError", "int32_t") else f"{call} return {{}};"
+    body = f"{call} return {{}};"
+    if function.returns in _CODES:
+        body = f"return static_cast<{function.returns}>({call.removesuffix(';')});"
     if function.returns == "void":
         body = call
     return f"{_WEAK}{function.prototype} {{ {body} }}\n"
 
 
 def _include(header: Path) -> str:
-    return f"acl/{header.name}" if header.parent.name == "acl" else header.name
+    return f"{header.parent.name}/{header.name}" if header.parent.name in ("acl", "hccl") else header.name

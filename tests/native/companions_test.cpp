@@ -9,7 +9,7 @@
 
 #include "acl/acl.h"
 #include "check.h"
-#include "hccl.h"
+#include "hccl/hccl.h"
 #include "profiling.h"
 #include "runtime.h"
 
@@ -235,6 +235,19 @@ void options_of_collective_communication() {
     CHECK(HcclSetConfig(HCCL_CONFIG_RESERVED, value) == HCCL_E_PARA);
 }
 
+void collective_communication_is_refused() {
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    CHECK(config.hcclExecTimeOut == -1 && config.hcclCommName[0] == '\0' && HcclGetCommConfigCapability() == 0);
+    HcclRootInfo root;
+    CHECK(HcclGetRootInfo(&root) == HCCL_E_NOT_SUPPORT);
+    CHECK(recent_text() == "HcclGetRootInfo: the simulator has no collective communication");
+    CHECK(HcclAllReduce(nullptr, nullptr, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, nullptr, nullptr) ==
+          HCCL_E_NOT_SUPPORT);
+    CHECK(HcclGetErrorString(HCCL_E_NOT_SUPPORT) == std::string("HCCL_E_NOT_SUPPORT"));
+    CHECK(HcclGetErrorString(static_cast<HcclResult>(-1)) == std::string("an unknown code"));
+}
+
 void threads_have_their_own_objects() {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
@@ -269,6 +282,7 @@ int main() {
     what_else_is_refused();
     numbers_for_profiles();
     options_of_collective_communication();
+    collective_communication_is_refused();
     threads_have_their_own_objects();
     return 0;
 }

@@ -1,15 +1,20 @@
-// Options of collective communication. They are checked and stored but have no effect.
-#include "hccl.h"
+// Options of collective communication, which are checked and stored but have no effect, and texts.
+#include "hccl/hccl.h"
 
 #include <atomic>
+#include <iterator>
 #include <string>
 
 #include "refusal.h"
 
-using companions::checked;
 using companions::refuse;
 
 namespace {
+
+template <class Body>
+HcclResult checked(const char *function, Body body) {
+    return static_cast<HcclResult>(companions::checked(function, body));
+}
 
 std::atomic<std::int32_t> g_options[HCCL_CONFIG_RESERVED];
 
@@ -22,15 +27,51 @@ std::atomic<std::int32_t> &option(HcclConfig config) {
 
 }  // namespace
 
-int32_t HcclSetConfig(HcclConfig config, HcclConfigValue configValue) {
+HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue) {
     return checked("HcclSetConfig", [&] { option(config) = configValue.value; });
 }
 
-int32_t HcclGetConfig(HcclConfig config, HcclConfigValue *configValue) {
+HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValue) {
     return checked("HcclGetConfig", [&] {
         if (configValue == nullptr) {
             refuse(HCCL_E_PTR, "configValue is NULL");
         }
         configValue->value = option(config);
     });
+}
+
+// None of the settings of a communicator is supported.
+uint32_t HcclGetCommConfigCapability(void) { return 0; }
+
+const char *HcclGetErrorString(HcclResult code) {
+    constexpr const char *kNames[] = {
+        "HCCL_SUCCESS",
+        "HCCL_E_PARA",
+        "HCCL_E_PTR",
+        "HCCL_E_MEMORY",
+        "HCCL_E_INTERNAL",
+        "HCCL_E_NOT_SUPPORT",
+        "HCCL_E_NOT_FOUND",
+        "HCCL_E_UNAVAIL",
+        "HCCL_E_SYSCALL",
+        "HCCL_E_TIMEOUT",
+        "HCCL_E_OPEN_FILE_FAILURE",
+        "HCCL_E_TCP_CONNECT",
+        "HCCL_E_ROCE_CONNECT",
+        "HCCL_E_TCP_TRANSFER",
+        "HCCL_E_ROCE_TRANSFER",
+        "HCCL_E_RUNTIME",
+        "HCCL_E_DRV",
+        "HCCL_E_PROFILING",
+        "HCCL_E_CCE",
+        "HCCL_E_NETWORK",
+        "HCCL_E_AGAIN",
+        "HCCL_E_REMOTE",
+        "HCCL_E_SUSPENDING",
+        "HCCL_E_OPRETRY_FAIL",
+        "HCCL_E_OOM",
+    };
+    static_assert(std::size(kNames) == HCCL_E_RESERVED);
+    const auto index = static_cast<std::size_t>(code);
+    return index < std::size(kNames) ? kNames[index] : "an unknown code";
 }

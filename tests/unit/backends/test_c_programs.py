@@ -18,7 +18,7 @@ from ascend_rt.backends import include_directory, pkg_config_directory
 from ascend_rt.backends.sim import library_directory
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "c"
-HEADERS = sorted(path.name for path in Path(include_directory(), "acl").glob("*.h"))
+HEADERS = sorted(str(path.relative_to(include_directory())) for path in Path(include_directory()).rglob("*.h"))
 
 pytestmark = [
     pytest.mark.simulator("internals", "the programs are run on the simulator"),
@@ -108,11 +108,20 @@ def test_a_program_that_was_linked_on_a_server_starts(tmp_path: Path, library: s
 @pytest.mark.parametrize("header", HEADERS)
 def test_every_header_stands_alone(tmp_path: Path, header: str, language: str) -> None:
     source = tmp_path / "program.c"
-    declared = "ACLSIM_KERNEL(empty) {}" if header == "aclsim_kernel.h" else "aclrtStream stream;"
-    source.write_text(f'#include "acl/{header}"\n{declared}\n', encoding="utf-8")
+    declared = "ACLSIM_KERNEL(empty) {}" if header == "acl/aclsim_kernel.h" else "aclrtStream stream;"
+    source.write_text(f'#include "{header}"\n{declared}\n', encoding="utf-8")
     output("cc", "-x", language, "-fsyntax-only", f"-I{include_directory()}", source)
 
 
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_headers_go_together(tmp_path: Path, order: int, language: str) -> None:
+    source = tmp_path / "program.c"
+    others = [header for header in HEADERS if header != "acl/aclsim_kernel.h"][::order]
+    source.write_text("".join(f"#include <{header}>\n" for header in others), encoding="utf-8")
+    output("cc", "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include_directory()}", source)
+
+
 def test_the_directories_are_those_of_the_package() -> None:
-    assert "acl.h" in HEADERS
+    assert {"acl/acl.h", "acl/error_codes/rt_error_codes.h", "hccl/hccl.h", "hccl/hccl_types.h"} <= set(HEADERS)
     assert told("sim-path") == str(library_directory())
