@@ -198,7 +198,7 @@ def test_a_toolkit_of_a_package_that_is_gone_is_an_error(run, home: Path) -> Non
     (home / "lib64" / "libascendcl.so").unlink()
     result = run("-c", "import ascend_rt; ascend_rt.library()", ASCEND_HOME_PATH=home, ASCEND_RT_BACKEND="auto")
     assert result.returncode == 1
-    assert "(ASCEND_HOME_PATH, a simulated toolkit): no such file or directory" in result.stderr
+    assert "(ASCEND_HOME_PATH, a simulated toolkit): no such file" in result.stderr
 
 
 def test_an_installation_that_is_named_stays_named(cache: Path) -> None:
