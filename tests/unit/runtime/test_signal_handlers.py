@@ -206,9 +206,10 @@ def test_a_stream_does_not_stay_in_capture(device: Device) -> None:
             fill_async(buffer, 1, stream)
 
     capture()  # imports what it needs: otherwise only lines of modules would be interrupted
+    before = set(captures.graphs)  # captures of the C function, in a library that does not report their end
     for where in interruptions(capture):
         assert not lib.ascend_rt_captured_graph(stream._handle), where
-        assert not captures.graphs, where
+        assert set(captures.graphs) == before, where
         copy(buffer, bytes(64))  # which a capture in the context would refuse
     stream.close()
 
