@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ _lock = new_lock()
 _notes: list[Callable[[Resource], None]] = []  # blocks that have begun and not ended, in any order
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_RUNNER = re.compile("/(_pytest|pluggy)/")
 
 
 class Leak(AssertionError):
@@ -86,8 +88,10 @@ def _note_in_all(resource: Resource) -> None:
 
 
 def _stack_of_program() -> str:
-    """Return the stack of the program, without the frames of the package."""
+    """Return the stack of the program, without the frames of the package, of pytest, and before the test."""
     frames = traceback.extract_stack()
     while frames and frames[-1].filename.startswith(_PACKAGE):
         frames.pop()
+    runner = [depth for depth, frame in enumerate(frames, 1) if _RUNNER.search(frame.filename)]
+    del frames[: max(runner, default=0)]
     return "".join(traceback.format_list(frames))
