@@ -508,7 +508,7 @@ def check_size(nbytes: int) -> int:
     """Return a size that C can take; the runtime itself refuses 0."""
     nbytes = index(nbytes)  # a narrow integer of numpy would wrap in what is calculated from it
     if nbytes < 0:
-        raise ValueError(f"the size must be 0 or more bytes, got {nbytes}")
+        raise ValueError(f"the size must not be negative, got {nbytes}")
     return nbytes
 
 
