@@ -88,7 +88,7 @@ def _note_in_all(resource: Resource) -> None:
 
 
 def _stack_of_program() -> str:
-    """Return the stack of the program, without the frames of the package, of pytest, and before the test."""
+    """Return the stack of the program, without the frames of the package and those above the test."""
     frames = traceback.extract_stack()
     while frames and frames[-1].filename.startswith(_PACKAGE):
         frames.pop()
