@@ -53,9 +53,12 @@ def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> An
         ) from None
     except (ValueError, BufferError) as error:
         layout = getattr(operand, "flags", operand)  # an array's, or a memoryview itself
-        if getattr(layout, "c_contiguous", True):
-            raise
-        raise type(error)(f"the {role} is not C-contiguous; {cure}") from error
+        if not getattr(layout, "c_contiguous", True):
+            raise type(error)(f"the {role} is not C-contiguous; {cure}") from error
+        if writable:
+            ffi.from_buffer("char[]", operand)  # raises the error if there is another one
+            raise type(error)(f"the {role} ({type(operand).__name__}) is read-only") from error
+        raise
 
 
 def _has_buffer(operand: object) -> bool:

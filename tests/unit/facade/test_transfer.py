@@ -227,6 +227,21 @@ CALLS: dict[str, Copy] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.parametrize("target", [bytes(48), memoryview(bytes(48)), readonly()], ids=lambda it: type(it).__name__)
+def test_exchanged_operands_are_named(target: Any, call: Copy, stream: Stream) -> None:
+    text = rf"the target \({type(target).__name__}\) is read-only"
+    with Buffer(48) as memory, pytest.raises((BufferError, ValueError), match=text):
+        call(target, memory, stream)
+
+
+def test_a_released_view_is_not_taken_for_a_read_only_one(device: Device) -> None:
+    view = memoryview(bytearray(48))
+    view.release()
+    with Buffer(48) as memory, pytest.raises(ValueError, match="released"):
+        copy(view, memory)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 @pytest.mark.parametrize(("operand", "is_source", "error"), INVALID_OPERANDS.values(), ids=INVALID_OPERANDS.keys())
 def test_invalid_operands(operand: Any, is_source: bool, error: Any, call: Copy, stream: Stream) -> None:
     with Buffer(48) as memory:
