@@ -134,7 +134,7 @@ REFUSED_ROWS: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
         bytes(32),
         {"width": 1, "height": 2, "src_pitch": -1},
         ValueError,
-        "0 or more bytes, got -1",
+        "not be negative, got -1",
     ),
     "pitch below the width": (bytes(32), {"width": 4, "height": 2, "src_pitch": 3}, InvalidArgument, "exceeds a pitch"),
     "columns apart": (MATRIX[:, ::2], {"width": 2, "height": 4}, ValueError, "must be adjacent"),
