@@ -50,7 +50,8 @@ def sections(results: Results) -> Iterator[Section]:
     yield Section(
         "Method",
         "The layers are the functions in C (c) and through cffi (raw), the classes of ascend_rt (facade), and pyACL "
-        "(pyacl). Compare ratios within one run rather than figures of different machines or days. The command "
+        "(pyacl). The frequent calls of the last two are compiled without cffi, and can therefore be faster than raw. "
+        "Compare ratios within one run rather than figures of different machines or days. The command "
         "ascend-rt bench makes the same measurements on your machine.",
         items=(
             "A sample is a loop of about 5 ms; its value is the time per iteration. Loop counts are calibrated.",
