@@ -23,7 +23,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
-    parser.usage = "ascend-rt completion SHELL"
+    parser.usage = f"ascend-rt completion {{{','.join(SHELLS)}}}"
     parser.add_argument("shell", choices=SHELLS, help="the shell: %(choices)s", metavar="SHELL")
 
 
