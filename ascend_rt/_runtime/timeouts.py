@@ -39,7 +39,10 @@ def microseconds(timeout: float) -> int:
 
 def _units(timeout: float, per_second: int, most: int, unlimited: int) -> int:
     if not isinstance(timeout, int):
-        timeout = fsum((timeout,))  # a float of Python: small numbers of numpy overflow when they are multiplied
+        try:
+            timeout = fsum((timeout,))  # a float of Python: small numbers of numpy overflow when they are multiplied
+        except TypeError:
+            raise TypeError(f"expected a timeout in seconds, or None, got {type(timeout).__name__}") from None
     if not timeout >= 0:  # so that NaN is refused too
         raise ValueError(f"the timeout must be 0 or more seconds, got {timeout}")
     in_units = timeout * per_second

@@ -192,7 +192,7 @@ def complete(module: ModuleType, name: str) -> ModuleType:
 
 def _refusal(module: str, name: str) -> Callable[..., NoReturn]:
     def refuse(*arguments: object, **keywords: object) -> NoReturn:
-        text = f"functions for {_SUBJECTS[module]} are not of the runtime; only the vendor's acl has them"
+        text = f"functions for {_SUBJECTS[module]} do not belong to the runtime; only the vendor's acl has them"
         raise NotSupported(207000, f"{module}.{name}", text)
 
     refuse.__name__ = refuse.__qualname__ = name

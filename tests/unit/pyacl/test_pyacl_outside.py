@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of ``acl`` that are not of the runtime: listed, found, and refused when they are called."""
+"""The functions of ``acl`` outside of the runtime: listed, found, and refused when they are called."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_error_says_what_is_missing_and_where_it_is() -> None:
         pyacl.mdl.load_from_file("model.om")
     assert isinstance(caught.value, AclError)
     assert "acl.mdl.load_from_file" in str(caught.value)
-    assert "functions for models are not of the runtime; only the vendor's acl has them" in str(caught.value)
+    assert "functions for models do not belong to the runtime; only the vendor's acl has them" in str(caught.value)
 
 
 def test_a_name_that_is_nowhere_is_an_attribute_error() -> None:
