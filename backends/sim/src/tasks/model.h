@@ -194,6 +194,7 @@ class Model : public Object, public TaskKeeper {
     bool go_on_beginning(Run &run) REQUIRES(engine_lock);
     void start_heads() REQUIRES(engine_lock);
     void drop_replays(aclError reason) REQUIRES(engine_lock);
+    void await_drop(Lock &lock) REQUIRES(engine_lock);
     static void rewind(Track &track, const Run &run) REQUIRES(engine_lock);
     // Queues the tasks from that index on, up to the next branch.
     void queue(Track &track, std::size_t begin, const Point &before) REQUIRES(engine_lock);

@@ -401,6 +401,13 @@ void Model::launch(Lock &lock, Stream &stream) {
     core_.submit(stream, LaunchTask(keep, std::move(binding), counts));
 }
 
+// Lets another thread go on that drops replays.
+void Model::await_drop(Lock &lock) {
+    if (!core_.deferred().await(lock)) {
+        let_others_in(lock);
+    }
+}
+
 aclError Model::execute(Lock &lock, Time deadline) {
     struct Launch {
         explicit Launch(Ref<Model> launched) : model(std::move(launched)) { ++model->launches_; }
@@ -424,10 +431,8 @@ aclError Model::execute(Lock &lock, Time deadline) {
             continue;
         }
         Stream *const at_work = first_at_work();
-        if (at_work == nullptr) {  // another thread is dropping its replays
-            if (!core_.deferred().await(lock)) {
-                let_others_in(lock);
-            }
+        if (at_work == nullptr) {
+            await_drop(lock);
             continue;
         }
         const Ref<Stream> stream(*at_work);
@@ -439,6 +444,10 @@ aclError Model::execute(Lock &lock, Time deadline) {
                 }
                 return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
             case Core::Waited::Aborted:
+                if (own != nullptr && !own->has_ended() && own->abort_reason == ACL_SUCCESS) {
+                    await_drop(lock);  // an earlier execution was aborted, not this one
+                    break;
+                }
                 return own != nullptr ? first_of(own->result, stream->abort_reason) : stream->abort_reason;
             case Core::Waited::Stopped:
                 stop(context.failure);
