@@ -370,7 +370,7 @@ def test_only_device_memory_is_borrowed(device: Device) -> None:
         Buffer.from_handle(pinned.handle, 64)
     with pytest.raises(InvalidArgument, match="NULL"):
         Buffer.from_handle(0, 8)
-    with Buffer(8) as memory, pytest.raises(ValueError, match="must be 0 or more bytes, got -8"):
+    with Buffer(8) as memory, pytest.raises(ValueError, match="must not be negative, got -8"):
         Buffer.from_handle(memory.handle, -8)
 
 

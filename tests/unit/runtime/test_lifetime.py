@@ -485,9 +485,11 @@ def test_what_runs_if_no_thread_can_be_started() -> None:
         """
         import resource
         import numpy as np
+        from ascend_rt._runtime import late_imports
         pinned, memory, received = PinnedBuffer(4096), Buffer(4096), np.zeros(4096, np.uint8)
         pinned[:] = 3
         if os.getuid() == 0:
+            late_imports.import_all()  # another user may not reach the package, for instance below /root
             os.setuid(65534)  # the limit does not hold for root
         resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         copy_async(memory, pinned, a)
