@@ -66,8 +66,8 @@ def _has_buffer(operand: object) -> bool:
         memoryview(operand).release()  # type: ignore[arg-type]
     except TypeError:
         return False
-    except (ValueError, BufferError):
-        pass
+    except (ValueError, BufferError):  # it is closed, or cannot be exported as it is
+        return True
     return True
 
 

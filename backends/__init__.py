@@ -13,7 +13,7 @@ IN_WORDS = {"cann": "the vendor's library", "sim": "the simulator"}
 
 
 def check_backend(backend: str, source: str) -> None:
-    """Raise ConfigurationError if there is no such backend; ``source`` is the setting, as the user has written it."""
+    """Raise ConfigurationError for an unknown backend; ``source`` is the setting as the user wrote it."""
     if backend not in BACKENDS:
         raise ConfigurationError(f"{source} is not one of {', '.join(BACKENDS)}")
 

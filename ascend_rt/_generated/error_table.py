@@ -36,7 +36,7 @@ ERRORS: dict[int, tuple[str, str, str, str]] = {  # fmt: skip
     100029: ("ACL_ERROR_KERNEL_NOT_FOUND", "ACL, wrong use", "operator kernel not registered", "compare the arguments and the order of the calls with the function's page"),
     100030: ("ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED", "ACL, wrong use", "selector registered twice", "compare the arguments and the order of the calls with the function's page"),
     100031: ("ACL_ERROR_KERNEL_ALREADY_REGISTERED", "ACL, wrong use", "kernel registered twice", "compare the arguments and the order of the calls with the function's page"),
-    100032: ("ACL_ERROR_INVALID_QUEUE_ID", "ACL, wrong use", "there is no such queue", "use an id from acltdtCreateQueue whose queue is not destroyed"),
+    100032: ("ACL_ERROR_INVALID_QUEUE_ID", "ACL, wrong use", "the queue does not exist", "use an id from acltdtCreateQueue whose queue is not destroyed"),
     100033: ("ACL_ERROR_REPEAT_SUBSCRIBE", "ACL, wrong use", "the stream is subscribed already", "unsubscribe it first"),
     100034: ("ACL_ERROR_STREAM_NOT_SUBSCRIBE", "ACL, wrong use", "the stream is not subscribed", "call aclrtSubscribeReport for it first"),
     100035: ("ACL_ERROR_THREAD_NOT_SUBSCRIBE", "ACL, wrong use", "the thread is not subscribed", "call aclrtSubscribeReport with its id first"),

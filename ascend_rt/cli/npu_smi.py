@@ -68,7 +68,7 @@ class Chip(NamedTuple):
 
 
 def main() -> int:
-    """Answer the command line; 1: there is no such NPU, or the question is one that is not answered."""
+    """Answer the command line; return 1 for an NPU that the machine lacks, or a machine that is refused."""
     parser = argparse.ArgumentParser(prog="npu-smi", description=f"npu-smi of ascend_rt's simulator, {__version__}.")
     parser.add_argument("-v", "--version", action="version", version=f"npu-smi version: {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)

@@ -42,7 +42,7 @@
 #define ACL_ERROR_KERNEL_NOT_FOUND 100029 /* operator kernel not registered */
 #define ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED 100030 /* selector registered twice */
 #define ACL_ERROR_KERNEL_ALREADY_REGISTERED 100031 /* kernel registered twice */
-#define ACL_ERROR_INVALID_QUEUE_ID 100032 /* there is no such queue | use an id from acltdtCreateQueue whose queue is not destroyed */
+#define ACL_ERROR_INVALID_QUEUE_ID 100032 /* the queue does not exist | use an id from acltdtCreateQueue whose queue is not destroyed */
 #define ACL_ERROR_REPEAT_SUBSCRIBE 100033 /* the stream is subscribed already | unsubscribe it first */
 #define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034 /* the stream is not subscribed | call aclrtSubscribeReport for it first */
 #define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035 /* the thread is not subscribed | call aclrtSubscribeReport with its id first */

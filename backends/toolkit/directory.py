@@ -67,25 +67,26 @@ def _roots() -> Iterator[str]:
 
 
 def _link(path: str, target: str) -> None:
-    try:
-        if os.readlink(path) == target:
-            return
-    except OSError:
-        pass  # there is no such link
+    if os.path.islink(path) and os.readlink(path) == target:
+        return
     # Another process may do the same, or use the link.
     temporary = f"{path}.{os.getpid()}"
     os.symlink(target, temporary)
     os.replace(temporary, path)
 
 
-def _write(path: str, mode: int, text: str) -> None:
-    content = os.fsencode(text)
+def _content_of(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
-            if file.read() == content:
-                return
+            return file.read()
     except FileNotFoundError:
-        pass
+        return None
+
+
+def _write(path: str, mode: int, text: str) -> None:
+    content = os.fsencode(text)
+    if _content_of(path) == content:
+        return
     temporary = f"{path}.{os.getpid()}"
     with open(temporary, "wb") as file:
         file.write(content)

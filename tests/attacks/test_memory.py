@@ -78,6 +78,7 @@ for name, (begin, operation) in OPERATIONS.items():
         while successes < ROUNDS_WITHOUT_ERROR and first < MOST:
             successes = successes + 1 if attempt(begin, operation, first, count) else 0
             first += 1
+        assert successes == ROUNDS_WITHOUT_ERROR, (name, count, first)  # enough allocations were reached
         other.synchronize()
         after = left()
         assert after == before, (name, count, before, after)

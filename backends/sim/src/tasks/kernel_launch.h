@@ -149,7 +149,7 @@ void load_for_launch(Lock &lock, const KernelFunction &function, const Device &d
 bool can_launch_in_shard(const Kernels &kernels, const KernelFunction &function, const Device &device)
     REQUIRES(engine_lock);
 // Finds the code for the launch. Fails with ACL_ERROR_RT_INVALID_HANDLE if the function is not on the device, and with
-// ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if there is no code to run for it.
+// ACL_ERROR_RT_INVALID_DEVICE_FUNCTION if the kernel has no code that runs here.
 void prepare(Kernels &kernels, const Device &device, KernelLaunch &launch) REQUIRES(engine_lock);
 // Prepares the launch and submits it to the stream. Also fails as submissions and operators with a workspace do.
 void launch_kernel(Kernels &kernels, Lock &lock, ContextStream &stream, Ref<KernelLaunch> launch) REQUIRES(engine_lock);
