@@ -2,7 +2,8 @@
 """The functions of the companion libraries that answer with a refusal.
 
 Every function of the headers has a weak definition that refuses; a library's own, where there is one, takes its place
-when the library is linked. ``/* @refused CODE: REASON */`` in a header is how.
+when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. A list of names (``.txt``) is for
+functions that no header declares: calls may pass anything, and a refusal reads none of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from codegen import declarations
 from codegen.declarations import Function
 
 _FOR_CPLUSPLUS = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
-_REFUSED = re.compile(r"^/\* @refused (\w+): (.*) \*/$", re.MULTILINE)
+_REFUSED = re.compile(r"^(?:/\*|#) @refused (\w+): (.*?)(?: \*/)?$", re.MULTILINE)
 
 _PUBLIC = declarations.HEADERS.parent / "include"
 
@@ -28,16 +29,41 @@ _HEAD = """\
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+// Stack unwinders expect a library to contain a function.
+__attribute__((visibility("hidden"), used)) void a_function() {{}}
+
 """
 
+_NAMED = """
+namespace {{
+__attribute__((noinline)) aclError refused_by_name(const char *name) {{
+    return companions::refused(name, {code}, "{reason}");
+}}
+}}  // namespace
 
-def refusals(headers: Iterable[Path]) -> str:
-    """Return the C++ text of the definitions of what the headers of a library declare."""
-    texts = {_include(header): header.read_text(encoding="utf-8") for header in headers}
+#define NAMED(name) \\
+    extern "C" __attribute__((visibility("default"))) aclError name() {{ return refused_by_name(#name); }}
+
+{definitions}"""
+
+
+def refusals(files: Iterable[Path]) -> str:
+    """Return the C++ text of the definitions of what the headers of a library declare, and its lists name."""
+    files = list(files)
+    lists = [file.read_text(encoding="utf-8") for file in files if file.suffix == ".txt"]
+    texts = {_include(file): file.read_text(encoding="utf-8") for file in files if file.suffix == ".h"}
     reasons = {name: _reason(name, text) for name, text in texts.items()}
     functions = declarations.parse(((name, _FOR_CPLUSPLUS.sub("", text)) for name, text in texts.items()), _types())
-    text = _HEAD.format(includes="\n".join(f'#include "{name}"' for name in texts))
-    return text + "\n".join(_refusal(function, *reasons[function.family]) for function in functions.functions)
+    head = _HEAD.format(includes="\n".join(f'#include "{name}"' for name in texts))
+    definitions = [_refusal(function, *reasons[function.family]) for function in functions.functions]
+    return head + "\n".join(definitions) + "".join(map(_named, lists))
+
+
+def _named(names: str) -> str:
+    """Return the definitions of the functions of a list, as small as they can be: there are thousands."""
+    code, reason = _reason("the list", names)
+    definitions = "".join(f"NAMED({name})\n" for name in names.splitlines() if name and not name.startswith("#"))
+    return _NAMED.format(code=code, reason=reason, definitions=definitions)
 
 
 def _types() -> str:
