@@ -2,8 +2,8 @@
 """The functions of the companion libraries that answer with a refusal.
 
 Every function of the headers has a weak definition that refuses; a library's own, where there is one, takes its place
-when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. A list of names (``.txt``) is for
-functions that no header declares: calls may pass anything, and a refusal reads none of it.
+when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. A list (``.txt``) names operators, each of
+which has two functions. They are not declared: calls pass what the operator takes, and a refusal reads none of it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,21 @@ __attribute__((visibility("hidden"), used)) void a_function() {{}}
 
 """
 
-_NAMED = """
+_OPERATORS = """
 namespace {{
-__attribute__((noinline)) aclError refused_by_name(const char *name) {{
+__attribute__((noinline)) aclError refused_operator(const char *name) {{
     return companions::refused(name, {code}, "{reason}");
 }}
 }}  // namespace
 
-#define NAMED(name) \\
-    extern "C" __attribute__((visibility("default"))) aclError name() {{ return refused_by_name(#name); }}
+#define REFUSED(name) \\
+    extern "C" __attribute__((visibility("default"))) aclError name() {{ return refused_operator(#name); }}
+#define OPERATOR(name) REFUSED(name##GetWorkspaceSize) REFUSED(name)
 
-{definitions}"""
+{operators}
+#undef REFUSED
+#undef OPERATOR
+"""
 
 
 def refusals(files: Iterable[Path]) -> str:
@@ -56,14 +60,16 @@ def refusals(files: Iterable[Path]) -> str:
     functions = declarations.parse(((name, _FOR_CPLUSPLUS.sub("", text)) for name, text in texts.items()), _types())
     head = _HEAD.format(includes="\n".join(f'#include "{name}"' for name in texts))
     definitions = [_refusal(function, *reasons[function.family]) for function in functions.functions]
-    return head + "\n".join(definitions) + "".join(map(_named, lists))
+    return head + "\n".join(definitions) + _operators(lists)
 
 
-def _named(names: str) -> str:
-    """Return the definitions of the functions of a list, as small as they can be: there are thousands."""
-    code, reason = _reason("the list", names)
-    definitions = "".join(f"NAMED({name})\n" for name in names.splitlines() if name and not name.startswith("#"))
-    return _NAMED.format(code=code, reason=reason, definitions=definitions)
+def _operators(lists: list[str]) -> str:
+    """Return the definitions of the functions of operators, as small as they can be: there are thousands."""
+    if not lists:
+        return ""
+    names = [name for text in lists for name in text.splitlines() if not name.startswith("#")]
+    code, reason = _reason("the list", lists[0])
+    return _OPERATORS.format(code=code, reason=reason, operators="\n".join(f"OPERATOR({name})" for name in names))
 
 
 def _types() -> str:

@@ -2,10 +2,12 @@
 // here a pointer that does not refer to a live object is an invalid argument.
 #pragma once
 
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "refusal.h"
 
@@ -14,7 +16,8 @@ namespace companions {
 template <class Object>
 class LiveObjects {
   public:
-    explicit LiveObjects(const char *kind) : kind_(kind) {}
+    // What is not a live object is refused with the code.
+    explicit LiveObjects(const char *kind, aclError code = ACL_ERROR_INVALID_PARAM) : kind_(kind), code_(code) {}
 
     Object *add(std::unique_ptr<Object> object) {
         const std::lock_guard<std::mutex> guard(mutex_);
@@ -23,16 +26,31 @@ class LiveObjects {
         return handle;
     }
 
-    void remove(const Object *handle) {
+    std::unique_ptr<Object> remove(const Object *handle) {
         const std::lock_guard<std::mutex> guard(mutex_);
-        if (objects_.erase(handle) == 0) {
+        auto node = objects_.extract(handle);
+        if (node.empty()) {
             refuse_unknown(handle);
         }
+        return std::move(node.mapped());
     }
 
+    // Another thread may destroy the object as soon as this returns.
     Object &at(const Object *handle, const char *argument) const {
         require(handle, argument);
         const std::lock_guard<std::mutex> guard(mutex_);
+        return found(handle);
+    }
+
+    // The object lives as long as the body takes, which must not use other objects of the kind.
+    template <class Body>
+    void use(const Object *handle, Body body) const {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        body(found(handle));
+    }
+
+  private:
+    Object &found(const Object *handle) const {
         const auto found = objects_.find(handle);
         if (found == objects_.end()) {
             refuse_unknown(handle);
@@ -40,14 +58,14 @@ class LiveObjects {
         return *found->second;
     }
 
-  private:
     [[noreturn]] void refuse_unknown(const Object *handle) const {
         char address[2 * sizeof(void *) + 3];
         std::snprintf(address, sizeof address, "%p", static_cast<const void *>(handle));
-        refuse(ACL_ERROR_INVALID_PARAM, std::string(address) + " is not a live " + kind_);
+        refuse(code_, std::string(address) + " is not a live " + kind_);
     }
 
     const char *const kind_;
+    const aclError code_;
     mutable std::mutex mutex_;
     std::unordered_map<const Object *, std::unique_ptr<Object>> objects_;
 };
