@@ -2,8 +2,8 @@
 """The functions of the companion libraries that answer with a refusal.
 
 Every function of the headers has a weak definition that refuses; a library's own, where there is one, takes its place
-when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. A list (``.txt``) names operators, each of
-which has two functions. They are not declared: calls pass what the operator takes, and a refusal reads none of it.
+when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. A list (``.txt``) names operators, each
+of which has two functions. They are not declared: calls pass what the operator takes, and a refusal reads none of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REFUSED = re.compile(r"^(?:/\*|#) @refused (\w+): (.*?)(?: \*/)?$", re.MULTILIN
 _PUBLIC = declarations.HEADERS.parent / "include"
 
 _WEAK = "__attribute__((weak)) "
-_CODES = ("aclError", "aclnnStatus", "int32_t", "HcclResult")
+_CODES = ("aclError", "aclnnStatus", "int32_t", "int", "HcclResult", "drvError_t", "DVresult")
 
 _HEAD = """\
 {includes}

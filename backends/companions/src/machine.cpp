@@ -1,0 +1,75 @@
+#include "machine.h"
+
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "abi/aclsim.h"
+#include "refusal.h"
+
+namespace companions {
+namespace {
+
+struct Board {
+    const char *product;
+    std::uint32_t chips;
+    bool has_hbm;
+};
+constexpr Board kBoards[] = {
+    {"910B", 1, true}, {"910C", 2, true}, {"310B", 1, false}, {"310P", 1, false}, {"910", 1, true}, {"950", 1, true},
+};
+
+}  // namespace
+
+Machine machine() {
+    aclsimInfo info;
+    const char *soc = aclrtGetSocName();
+    if (soc == nullptr || aclsimGetInfo(&info) != ACL_SUCCESS) {
+        const char *text = aclGetRecentErrMsg();
+        refuse(ACL_ERROR_INTERNAL_ERROR, text == nullptr ? "the simulator does not describe its machine" : text);
+    }
+    Machine found = {info.deviceCount, 1, true, soc, soc, ""};
+    for (const Board &board : kBoards) {
+        if (std::strcmp(board.product, info.product) == 0) {
+            found.chips = board.chips;
+            found.has_hbm = board.has_hbm;
+        }
+    }
+    const std::size_t separator = found.soc.find('_');
+    if (separator != std::string::npos) {
+        found.chip_name = found.soc.substr(0, separator);
+        found.npu_name = found.soc.substr(separator + 1);
+    } else if (found.soc.compare(0, std::strlen("Ascend"), "Ascend") == 0) {
+        found.chip_name = found.soc.substr(std::strlen("Ascend"));
+    }
+    return found;
+}
+
+std::int32_t user_number(std::uint32_t device) {
+    std::int32_t user = -1;
+    return aclrtGetUserDevIdByLogicDevId(static_cast<std::int32_t>(device), &user) == ACL_SUCCESS ? user : -1;
+}
+
+aclError on_device(std::int32_t user, Afterwards afterwards, const std::function<aclError()> &body) {
+    aclError code = ACL_SUCCESS;
+    std::thread thread([&] {
+        code = aclrtSetDevice(user);
+        if (code == ACL_SUCCESS) {
+            code = body();
+            if (afterwards == Afterwards::kReset) {
+                aclrtResetDevice(user);
+            }
+        }
+    });
+    thread.join();
+    return code;
+}
+
+aclError read_memory(std::int32_t user, bool has_hbm, Memory *memory) {
+    return on_device(user, Afterwards::kReset, [&] {
+        return aclrtGetMemInfo(has_hbm ? ACL_HBM_MEM : ACL_DDR_MEM, &memory->free, &memory->total);
+    });
+}
+
+}  // namespace companions
