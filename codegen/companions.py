@@ -39,9 +39,9 @@ using namespace companions;
 
 # As small as it can be: there are thousands of functions.
 _NAMELESS = """
-[[gnu::noinline]] static int32_t refused_{code}(const char *name) {{ return refused(name, {code}, "{reason}"); }}
+[[gnu::noinline]] static int32_t refused_in_{stem}(const char *name) {{ return refused(name, {code}, "{reason}"); }}
 #define REFUSED(name) \\
-    extern "C" __attribute__((visibility("default"))) int32_t name(void) {{ return refused_{code}(#name); }}
+    extern "C" __attribute__((visibility("default"))) int32_t name(void) {{ return refused_in_{stem}(#name); }}
 {functions}
 #undef REFUSED
 """
@@ -54,7 +54,7 @@ def definitions(files: Iterable[Path]) -> str:
     headers = {name: text for name, text in texts.items() if name.endswith(".h")}
     parsed = declarations.parse(((name, _FOR_CPLUSPLUS.sub("", text)) for name, text in headers.items()), _types())
     found = [_definition(function, *reasons[function.family]) for function in parsed.functions]
-    found += [_nameless(text, *reasons[name]) for name, text in texts.items() if name not in headers]
+    found += [_nameless(Path(name).stem, text, *reasons[name]) for name, text in texts.items() if name not in headers]
     includes = [*headers, "refused.h"]
     if any(function.name in runtime.CALLS for function in parsed.functions):
         includes += ["registered_kernels.h", "runtime_calls.h"]
@@ -97,10 +97,12 @@ def _refusal(function: Function, code: str, reason: str) -> str:
     return f"{_WEAK}{function.prototype} {{ {body} }}\n"
 
 
-def _nameless(text: str, code: str, reason: str) -> str:
+def _nameless(stem: str, text: str, code: str, reason: str) -> str:
     """Refuse functions that no header declares; their arguments are not looked at."""
     names = [name + suffix for name in _NAME.findall(text) for suffix in _suffixes(name)]
-    return _NAMELESS.format(code=code, reason=reason, functions="\n".join(f"REFUSED({name})" for name in names))
+    return _NAMELESS.format(
+        stem=stem, code=code, reason=reason, functions="\n".join(f"REFUSED({name})" for name in names)
+    )
 
 
 def _suffixes(name: str) -> tuple[str, ...]:

@@ -285,12 +285,19 @@ stop_thread(thread_id) -> err; format=K in=threads
 """
 
 # The submodule of acl, "" for acl itself; how the names of its C functions begin; its functions.
+# Memory for media data; the other functions of the module are not the runtime's.
+MEDIA = """
+dvpp_malloc(size) -> dev_ptr, ret; format=k in=media
+dvpp_free(dev_ptr) -> ret; function=aclrtFree format=k
+"""
+
 MODULES = (
     ("", "acl", TOP),
     ("rt", "aclrt", RT),
     ("prof", "aclprof", PROF),
     ("util", "acl", UTIL),
+    ("media", "acldvpp", MEDIA),
 )
 
 # The submodules whose functions are not of the runtime.
-OUTSIDE = ("mdl", "media", "op", "blas", "himpi", "fv")
+OUTSIDE = ("mdl", "op", "blas", "himpi", "fv")

@@ -4,9 +4,9 @@ from typing import Any
 from ascend_rt.pyacl import rt as rt
 from ascend_rt.pyacl import prof as prof
 from ascend_rt.pyacl import util as util
+from ascend_rt.pyacl import media as media
 
 mdl: Any
-media: Any
 op: Any
 blas: Any
 himpi: Any

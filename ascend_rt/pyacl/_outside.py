@@ -70,7 +70,7 @@ _TABLES = {
         dvpp_create_resize_config dvpp_create_roi_config dvpp_create_stream_desc dvpp_destroy_batch_pic_desc
         dvpp_destroy_border_config dvpp_destroy_channel dvpp_destroy_channel_desc dvpp_destroy_hist
         dvpp_destroy_jpege_config dvpp_destroy_lut_map dvpp_destroy_pic_desc dvpp_destroy_resize_config
-        dvpp_destroy_roi_config dvpp_destroy_stream_desc dvpp_free dvpp_get_border_config_border_type
+        dvpp_destroy_roi_config dvpp_destroy_stream_desc dvpp_get_border_config_border_type
         dvpp_get_border_config_bottom dvpp_get_border_config_left dvpp_get_border_config_right
         dvpp_get_border_config_top dvpp_get_border_config_value dvpp_get_channel_desc_channel_id
         dvpp_get_channel_desc_param dvpp_get_hist_data dvpp_get_hist_dims dvpp_get_hist_ret_code
@@ -80,7 +80,7 @@ _TABLES = {
         dvpp_get_resize_config_interpolation dvpp_get_stream_desc_data dvpp_get_stream_desc_eos
         dvpp_get_stream_desc_format dvpp_get_stream_desc_ret_code dvpp_get_stream_desc_size
         dvpp_get_stream_desc_timestamp dvpp_jpeg_decode_async dvpp_jpeg_encode_async dvpp_jpeg_get_image_info
-        dvpp_jpeg_get_image_info_v2 dvpp_jpeg_predict_dec_size dvpp_jpeg_predict_enc_size dvpp_malloc
+        dvpp_jpeg_get_image_info_v2 dvpp_jpeg_predict_dec_size dvpp_jpeg_predict_enc_size
         dvpp_malloc_with_cfg dvpp_png_decode_async dvpp_png_get_image_info dvpp_png_predict_dec_size
         dvpp_set_border_config_border_type dvpp_set_border_config_bottom dvpp_set_border_config_left
         dvpp_set_border_config_right dvpp_set_border_config_top dvpp_set_border_config_value
