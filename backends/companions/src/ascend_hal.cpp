@@ -48,9 +48,9 @@ std::int32_t usable(std::uint32_t device) {
 }
 
 // Refuses with the text of the runtime if its call failed.
-void forward(aclError code, drvError_t refused = DRV_ERROR_INNER_ERR) {
-    if (code != ACL_SUCCESS) {
-        refuse(refused, "the runtime's code is " + std::to_string(code));
+void demand(const companions::Refusal &result, drvError_t code) {
+    if (result.code != ACL_SUCCESS) {
+        refuse(code, result.text);
     }
 }
 
@@ -70,28 +70,33 @@ constexpr Fact kFacts[] = {
     {MODULE_TYPE_SYSTEM, INFO_TYPE_HD_CONNECT_TYPE, ACL_DEV_ATTR_HD_CONNECT_TYPE},
 };
 
-// Memory of halMemAlloc, with the device, or -1 for the host.
+struct Allocation {
+    std::int32_t user;  // the device of the call, by its number for functions of the runtime
+    bool is_host;
+};
+
+// Memory of halMemAlloc that is in use.
 class Allocations {
   public:
-    void add(void *address, std::int32_t user) {
+    void add(void *address, Allocation allocation) {
         const std::lock_guard<std::mutex> guard(mutex_);
-        users_[address] = user;
+        all_[address] = allocation;
     }
 
-    std::int32_t remove(void *address) {
+    Allocation remove(void *address) {
         const std::lock_guard<std::mutex> guard(mutex_);
-        const auto found = users_.find(address);
-        if (found == users_.end()) {
+        const auto found = all_.find(address);
+        if (found == all_.end()) {
             refuse(DRV_ERROR_INVALID_VALUE, "the address is not one of halMemAlloc that is in use");
         }
-        const std::int32_t user = found->second;
-        users_.erase(found);
-        return user;
+        const Allocation allocation = found->second;
+        all_.erase(found);
+        return allocation;
     }
 
   private:
     std::mutex mutex_;
-    std::map<void *, std::int32_t> users_;
+    std::map<void *, Allocation> all_;
 };
 
 Allocations &allocations() {
@@ -145,8 +150,8 @@ drvError_t drvDeviceGetIndexByPhyId(uint32_t phyId, uint32_t *devIndex) {
 drvError_t drvDeviceStatus(uint32_t devId, drvStatus_t *status) {
     return answer("drvDeviceStatus", [&] {
         require(status, "status");
-        const aclError code = on_device(usable(devId), Afterwards::kReset, [] { return ACL_SUCCESS; });
-        *status = code == ACL_SUCCESS ? DRV_STATUS_WORK : DRV_STATUS_EXCEPTION;
+        const companions::Refusal result = on_device(usable(devId), Afterwards::kReset, [] { return ACL_SUCCESS; });
+        *status = result.code == ACL_SUCCESS ? DRV_STATUS_WORK : DRV_STATUS_EXCEPTION;
     });
 }
 
@@ -179,7 +184,9 @@ drvError_t halGetDeviceInfo(uint32_t devId, int32_t moduleType, int32_t infoType
         }
         for (const Fact &fact : kFacts) {
             if (fact.module == moduleType && fact.info == infoType) {
-                forward(aclrtGetDeviceInfo(static_cast<uint32_t>(usable(devId)), fact.attribute, value));
+                const auto user = static_cast<std::uint32_t>(usable(devId));
+                const aclError code = aclrtGetDeviceInfo(user, fact.attribute, value);
+                demand({code, "the runtime does not have it"}, DRV_ERROR_NOT_SUPPORT);
                 return;
             }
         }
@@ -195,7 +202,7 @@ DVresult halMemGetInfo(DVdevice device, unsigned int type, struct MemInfo *info)
             refuse(DRV_ERROR_NOT_SUPPORT, "there is no information of type " + std::to_string(type));
         }
         companions::Memory memory = {};
-        forward(companions::read_memory(usable(device), type == MEM_INFO_TYPE_HBM_SIZE, &memory));
+        demand(companions::read_memory(usable(device), type == MEM_INFO_TYPE_HBM_SIZE, &memory), DRV_ERROR_STATUS_FAIL);
         info->phy_info = {memory.total, memory.free, memory.total, memory.free, 0, 0};
     });
 }
@@ -224,19 +231,17 @@ drvError_t halMemAlloc(void **pp, unsigned long long size, unsigned long long fl
     return answer("halMemAlloc", [&] {
         require(pp, "pp");
         const auto place = flag & (MEM_VIRT_MASK << MEM_VIRT_BIT);
-        void *address = nullptr;
-        if (place == MEM_HOST) {
-            forward(aclrtMallocHost(&address, size), DRV_ERROR_OUT_OF_MEMORY);
-            allocations().add(address, -1);
-        } else if (place == MEM_SVM || place == MEM_DEV) {
-            const std::int32_t user = usable(flag & MEM_DEVID_MASK);
-            forward(on_device(user, Afterwards::kStay,
-                              [&] { return aclrtMalloc(&address, size, ACL_MEM_MALLOC_HUGE_FIRST); }),
-                    DRV_ERROR_OUT_OF_MEMORY);
-            allocations().add(address, user);
-        } else {
+        const bool is_host = place == MEM_HOST;
+        if (!is_host && place != MEM_SVM && place != MEM_DEV) {
             refuse(DRV_ERROR_NOT_SUPPORT, "the simulated driver has memory of MEM_SVM, MEM_DEV and MEM_HOST only");
         }
+        const std::int32_t user = usable(flag & MEM_DEVID_MASK);
+        void *address = nullptr;
+        const auto allocate = [&] {
+            return is_host ? aclrtMallocHost(&address, size) : aclrtMalloc(&address, size, ACL_MEM_MALLOC_HUGE_FIRST);
+        };
+        demand(on_device(user, Afterwards::kStay, allocate), DRV_ERROR_OUT_OF_MEMORY);
+        allocations().add(address, {user, is_host});
         *pp = address;
     });
 }
@@ -244,8 +249,9 @@ drvError_t halMemAlloc(void **pp, unsigned long long size, unsigned long long fl
 drvError_t halMemFree(void *pp) {
     return answer("halMemFree", [&] {
         require(pp, "pp");
-        const std::int32_t user = allocations().remove(pp);
-        forward(user < 0 ? aclrtFreeHost(pp) : on_device(user, Afterwards::kReset, [&] { return aclrtFree(pp); }));
+        const Allocation allocation = allocations().remove(pp);
+        const auto free = [&] { return allocation.is_host ? aclrtFreeHost(pp) : aclrtFree(pp); };
+        demand(on_device(allocation.user, Afterwards::kReset, free), DRV_ERROR_INNER_ERR);
     });
 }
 
@@ -256,17 +262,17 @@ drvError_t halHostRegister(void *src_ptr, uint64_t size, uint32_t flag, uint32_t
         if (flag != HOST_MEM_MAP_DEV && flag != HOST_MEM_MAP_DEV_PCIE_TH) {
             refuse(DRV_ERROR_NOT_SUPPORT, "the simulated driver has no mapping of type " + std::to_string(flag));
         }
-        forward(on_device(usable(devid), Afterwards::kStay,
-                          [&] { return aclrtHostRegister(src_ptr, size, ACL_HOST_REGISTER_MAPPED, dst_ptr); }),
-                DRV_ERROR_INVALID_VALUE);
+        demand(on_device(usable(devid), Afterwards::kStay,
+                         [&] { return aclrtHostRegister(src_ptr, size, ACL_HOST_REGISTER_MAPPED, dst_ptr); }),
+               DRV_ERROR_INVALID_VALUE);
     });
 }
 
 drvError_t halHostUnregister(void *src_ptr, uint32_t devid) {
     return answer("halHostUnregister", [&] {
         require(src_ptr, "src_ptr");
-        forward(on_device(usable(devid), Afterwards::kReset, [&] { return aclrtHostUnregister(src_ptr); }),
-                DRV_ERROR_INVALID_VALUE);
+        demand(on_device(usable(devid), Afterwards::kReset, [&] { return aclrtHostUnregister(src_ptr); }),
+               DRV_ERROR_INVALID_VALUE);
     });
 }
 

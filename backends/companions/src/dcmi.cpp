@@ -60,9 +60,9 @@ std::int32_t usable(unsigned int device) {
 
 companions::Memory memory_of(const Machine &machine, unsigned int device) {
     companions::Memory memory = {};
-    const aclError code = companions::read_memory(usable(device), machine.has_hbm, &memory);
-    if (code != ACL_SUCCESS) {
-        refuse(DCMI_ERR_CODE_NOT_REDAY, "the runtime's code is " + std::to_string(code));
+    const companions::Refusal result = companions::read_memory(usable(device), machine.has_hbm, &memory);
+    if (result.code != ACL_SUCCESS) {
+        refuse(DCMI_ERR_CODE_NOT_REDAY, result.text);
     }
     return memory;
 }
@@ -246,12 +246,12 @@ int dcmi_get_device_die_v2(int card_id, int device_id, enum dcmi_die_type input_
 }
 
 int dcmi_get_device_health(int card_id, int device_id, unsigned int *health) {
-    return about_device("dcmi_get_device_health", card_id, device_id, health,
-                        [&](const Machine &machine, unsigned int device) {
-                            companions::Memory memory;
-                            const aclError code = companions::read_memory(usable(device), machine.has_hbm, &memory);
-                            *health = code == ACL_SUCCESS ? kHealthy : kCritical;
-                        });
+    return about_device(
+        "dcmi_get_device_health", card_id, device_id, health, [&](const Machine &machine, unsigned int device) {
+            companions::Memory memory;
+            const aclError code = companions::read_memory(usable(device), machine.has_hbm, &memory).code;
+            *health = code == ACL_SUCCESS ? kHealthy : kCritical;
+        });
 }
 
 int dcmi_get_device_hbm_info(int card_id, int device_id, struct dcmi_hbm_info *hbm_info) {

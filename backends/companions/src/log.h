@@ -3,7 +3,6 @@
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator keeps no log files */
 #pragma once
 
-#include <stdarg.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "abi/aclsim.h"
-#include "refusal.h"
 
 namespace companions {
 namespace {
@@ -51,22 +50,25 @@ std::int32_t user_number(std::uint32_t device) {
     return aclrtGetUserDevIdByLogicDevId(static_cast<std::int32_t>(device), &user) == ACL_SUCCESS ? user : -1;
 }
 
-aclError on_device(std::int32_t user, Afterwards afterwards, const std::function<aclError()> &body) {
-    aclError code = ACL_SUCCESS;
+Refusal on_device(std::int32_t user, Afterwards afterwards, const std::function<aclError()> &body) {
+    Refusal result = {ACL_SUCCESS, ""};
     std::thread thread([&] {
-        code = aclrtSetDevice(user);
-        if (code == ACL_SUCCESS) {
-            code = body();
-            if (afterwards == Afterwards::kReset) {
-                aclrtResetDevice(user);
-            }
+        result.code = aclrtSetDevice(user);
+        const bool is_set = result.code == ACL_SUCCESS;
+        if (is_set) {
+            result.code = body();
+        }
+        const char *text = result.code == ACL_SUCCESS ? nullptr : aclGetRecentErrMsg();
+        result.text = text == nullptr ? "" : text;
+        if (is_set && afterwards == Afterwards::kReset) {
+            aclrtResetDevice(user);
         }
     });
     thread.join();
-    return code;
+    return result;
 }
 
-aclError read_memory(std::int32_t user, bool has_hbm, Memory *memory) {
+Refusal read_memory(std::int32_t user, bool has_hbm, Memory *memory) {
     return on_device(user, Afterwards::kReset, [&] {
         return aclrtGetMemInfo(has_hbm ? ACL_HBM_MEM : ACL_DDR_MEM, &memory->free, &memory->total);
     });

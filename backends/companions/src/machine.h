@@ -7,6 +7,7 @@
 #include <string>
 
 #include "abi/acl.h"
+#include "refusal.h"
 
 namespace companions {
 
@@ -25,10 +26,10 @@ Machine machine();
 // Returns the number of the device for functions of the runtime, or -1 if the process may not use it.
 std::int32_t user_number(std::uint32_t device);
 
-// Calls the body on a thread whose current device this is, and returns its result, or the code of aclrtSetDevice. The
-// process has the device set for as long as the body takes; with `stay`, it has it set from then on.
+// Calls the body on a thread whose current device this is, and returns its code, or that of aclrtSetDevice, with the
+// runtime's text. The process has the device set for as long as the body takes, or from then on.
 enum class Afterwards { kReset, kStay };
-aclError on_device(std::int32_t user, Afterwards afterwards, const std::function<aclError()> &body);
+Refusal on_device(std::int32_t user, Afterwards afterwards, const std::function<aclError()> &body);
 
 struct Memory {
     std::size_t free;
@@ -36,6 +37,6 @@ struct Memory {
 };
 
 // Writes the memory of the device, in bytes. The code is 0, or that of the device's failure.
-aclError read_memory(std::int32_t user, bool has_hbm, Memory *memory);
+Refusal read_memory(std::int32_t user, bool has_hbm, Memory *memory);
 
 }  // namespace companions
