@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -69,6 +70,14 @@ constexpr Fact kFacts[] = {
     {MODULE_TYPE_SYSTEM, INFO_TYPE_MAINBOARD_ID, ACL_DEV_ATTR_MAINBOARD_ID},
     {MODULE_TYPE_SYSTEM, INFO_TYPE_HD_CONNECT_TYPE, ACL_DEV_ATTR_HD_CONNECT_TYPE},
 };
+
+// Calls the body, which ends the reason for which on_device let the process keep the device.
+companions::Refusal on_device_for_the_last_time(std::int32_t user, const std::function<aclError()> &body) {
+    return on_device(user, Afterwards::kReset, [&] {
+        const aclError code = body();
+        return code == ACL_SUCCESS ? aclrtResetDevice(user) : code;
+    });
+}
 
 struct Allocation {
     std::int32_t user;  // the device of the call, by its number for functions of the runtime
@@ -251,7 +260,7 @@ drvError_t halMemFree(void *pp) {
         require(pp, "pp");
         const Allocation allocation = allocations().remove(pp);
         const auto free = [&] { return allocation.is_host ? aclrtFreeHost(pp) : aclrtFree(pp); };
-        demand(on_device(allocation.user, Afterwards::kReset, free), DRV_ERROR_INNER_ERR);
+        demand(on_device_for_the_last_time(allocation.user, free), DRV_ERROR_INNER_ERR);
     });
 }
 
@@ -271,7 +280,7 @@ drvError_t halHostRegister(void *src_ptr, uint64_t size, uint32_t flag, uint32_t
 drvError_t halHostUnregister(void *src_ptr, uint32_t devid) {
     return answer("halHostUnregister", [&] {
         require(src_ptr, "src_ptr");
-        demand(on_device(usable(devid), Afterwards::kReset, [&] { return aclrtHostUnregister(src_ptr); }),
+        demand(on_device_for_the_last_time(usable(devid), [&] { return aclrtHostUnregister(src_ptr); }),
                DRV_ERROR_INVALID_VALUE);
     });
 }

@@ -60,7 +60,7 @@ Refusal on_device(std::int32_t user, Afterwards afterwards, const std::function<
         }
         const char *text = result.code == ACL_SUCCESS ? nullptr : aclGetRecentErrMsg();
         result.text = text == nullptr ? "" : text;
-        if (is_set && afterwards == Afterwards::kReset) {
+        if (is_set && (afterwards == Afterwards::kReset || result.code != ACL_SUCCESS)) {
             aclrtResetDevice(user);
         }
     });

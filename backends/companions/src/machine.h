@@ -27,7 +27,7 @@ Machine machine();
 std::int32_t user_number(std::uint32_t device);
 
 // Calls the body on a thread whose current device this is, and returns its code, or that of aclrtSetDevice, with the
-// runtime's text. The process has the device set for as long as the body takes, or from then on.
+// runtime's text. The process has the device set for as long as the body takes, or, if it succeeds, from then on.
 enum class Afterwards { kReset, kStay };
 Refusal on_device(std::int32_t user, Afterwards afterwards, const std::function<aclError()> &body);
 
