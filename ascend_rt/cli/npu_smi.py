@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """``npu-smi`` of the simulated toolkit: answers the questions of build files about the simulated machine.
 
-Fields and columns are laid out as the driver's program prints them, because programs take them apart. Facts that the
-simulator does not have are "NA".
+The facts are those of ``libdcmi.so``, which programs ask, too. Fields and columns are laid out as the driver's program
+prints them, because programs take them apart. Facts that the simulator does not have are "NA".
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-from ascend_rt import Device, __version__
-from ascend_rt import sim as control
-from ascend_rt._runtime import driver
-from ascend_rt.errors import AclError
+from ascend_rt import __version__
+from ascend_rt.backends import sim
 
 # A process sees fewer devices than the machine has, and may ask for faults.
 _OF_A_PROCESS = ("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_RT_SIM_FAULTS")
 
-_CHIPS_OF_AN_NPU = {"910C": 2}  # by product; others have one
-_WITHOUT_HBM = ("310B", "310P")
+_NOT_SUPPORTED = -8255  # by chips of this product
 
 _COLUMNS = (27, 15, 52)  # widths in the table
 
@@ -40,31 +39,47 @@ class Chip(NamedTuple):
     logic : int
         Its number as a device.
     name : str
-        Of the chip, as ``aclrtGetSocName`` has it.
+        Of the chip.
+    npu_name : str
+        Of the NPU, which names chips of later products, too: ``Ascend910`` and ``9391``; or an empty string.
     """
 
     npu: int
     chip: int
     logic: int
     name: str
-
-    @property
-    def parts(self) -> tuple[str, str]:
-        """Name of the chip and of the NPU: chips of later products are named by both, ``Ascend910_9391``."""
-        chip, _, npu = self.name.partition("_")
-        return chip, npu
-
-    @property
-    def short_name(self) -> str:
-        """As in the table."""
-        chip, npu = self.parts
-        return chip if npu else chip.removeprefix("Ascend")
+    npu_name: str
 
     @property
     def long_name(self) -> str:
         """As in the list of chips."""
-        chip, npu = self.parts
-        return chip if npu else f"Ascend {self.short_name}"
+        return self.name if self.npu_name else f"Ascend {self.name}"
+
+
+class _ChipInfo(ctypes.Structure):
+    _fields_ = (
+        *((f"chip_{field}", ctypes.c_char * 32) for field in ("type", "name", "ver")),
+        ("aicore_cnt", ctypes.c_uint),
+        ("npu_name", ctypes.c_char * 32),
+    )
+
+
+class _HbmInfo(ctypes.Structure):
+    _fields_ = (
+        ("memory_size", ctypes.c_ulonglong),
+        ("freq", ctypes.c_uint),
+        ("memory_usage", ctypes.c_ulonglong),
+        ("temp", ctypes.c_int),
+        ("bandwith_util_rate", ctypes.c_uint),
+    )
+
+
+class _DdrInfo(ctypes.Structure):
+    _fields_ = (
+        ("memory_size", ctypes.c_ulonglong),
+        ("memory_available", ctypes.c_ulonglong),
+        ("rest", ctypes.c_ubyte * 96),
+    )
 
 
 def main() -> int:
@@ -82,22 +97,49 @@ def main() -> int:
     asked = parser.parse_args()
     for name in _OF_A_PROCESS:
         os.environ.pop(name, None)
-    driver.use("sim")
     try:
         answer: Callable[[list[Chip]], Iterator[str]] = asked.answer or _table
         machine = list(_machine())
         lines = list(_board(machine, asked.npu, asked.chip) if asked.kind else answer(machine))
-    except (AclError, LookupError) as error:
-        print(f"npu-smi: {error.args[0] if isinstance(error, LookupError) else error}", file=sys.stderr)
+    except LookupError as error:
+        print(f"npu-smi: {error.args[0]}", file=sys.stderr)
         return 1
     print("\n".join(lines))
     return 0
 
 
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(sim.companion_directory() / "libdcmi.so"))
+    library.aclGetRecentErrMsg.restype = ctypes.c_char_p
+    return library
+
+
+def _try(function: str, *arguments: Any) -> int:
+    """Call a function of libdcmi and return its code, 0 or that of a fact that the machine does not have."""
+    code: int = getattr(_library(), function)(*arguments)
+    if code not in (0, _NOT_SUPPORTED):
+        raise LookupError((_library().aclGetRecentErrMsg() or b"").decode(errors="replace"))
+    return code
+
+
+def _number(function: str, *arguments: Any) -> int:
+    number = ctypes.c_int()
+    _try(function, *arguments, ctypes.byref(number))
+    return number.value
+
+
 def _machine() -> Iterator[Chip]:
-    per_npu = _CHIPS_OF_AN_NPU.get(control.info().product, 1)
-    for logic in range(Device.count()):
-        yield Chip(*divmod(logic, per_npu), logic, Device(logic).name)
+    _try("dcmi_init")
+    cards, count = (ctypes.c_int * 64)(), ctypes.c_int()
+    _try("dcmi_get_card_list", ctypes.byref(count), cards, len(cards))
+    logic = 0
+    for npu in cards[: count.value]:
+        for chip in range(_number("dcmi_get_device_num_in_card", npu)):
+            info = _ChipInfo()
+            _try("dcmi_get_device_chip_info_v2", npu, chip, ctypes.byref(info))
+            yield Chip(npu, chip, logic, info.chip_name.decode(), info.npu_name.decode())
+            logic += 1
 
 
 def _field(name: str, value: object) -> str:
@@ -127,17 +169,16 @@ def _board(machine: list[Chip], npu: int, chip: int | None) -> Iterator[str]:
     found = [each for each in machine if each.npu == npu and chip in (None, each.chip)]
     if not found:
         raise LookupError(f"there is no NPU {npu}" + ("" if chip is None else f" with a chip {chip}"))
-    chip_name, npu_name = found[0].parts
     yield _field("NPU ID", npu)
-    if npu_name:
-        yield _field("NPU Name", npu_name)
+    if found[0].npu_name:
+        yield _field("NPU Name", found[0].npu_name)
     if chip is None:
         yield _field("Chip Count", len(found))
         return
     yield _field("Chip ID", chip)
-    if not npu_name:
+    if not found[0].npu_name:
         yield _field("Chip Type", "Ascend")
-    yield _field("Chip Name", chip_name if npu_name else found[0].short_name)
+    yield _field("Chip Name", found[0].name)
 
 
 def _table(machine: list[Chip]) -> Iterator[str]:
@@ -150,7 +191,7 @@ def _table(machine: list[Chip]) -> Iterator[str]:
     yield _cells("Chip", "Bus-Id", f"{'AICore(%)':<12}{'Memory-Usage(MB)':<18}HBM-Usage(MB)")
     yield thick
     for chip in machine:
-        yield _cells(f"{chip.npu:<6}{chip.short_name}", "OK", f"{'NA':<12}{'NA':<18}0    / 0")
+        yield _cells(f"{chip.npu:<6}{chip.name}", "OK", f"{'NA':<12}{'NA':<18}0    / 0")
         yield _cells(f"{chip.chip:<6}", "NA", f"{0:<12}{''.join(f'{usage:<18}' for usage in _usages(chip))}")
         yield thick
     yield thin
@@ -162,9 +203,16 @@ def _table(machine: list[Chip]) -> Iterator[str]:
 
 
 def _usages(chip: Chip) -> tuple[str, str]:
-    free, total = (size >> 20 for size in Device(chip.logic).memory_info)
-    used, none = f"{total - free:<5}/ {total}", f"{0:<5}/ 0"
-    return (used, none) if control.info().product in _WITHOUT_HBM else (none, used)
+    """Return the use of DDR and of HBM; a chip has one of them."""
+    hbm, ddr = _HbmInfo(), _DdrInfo()
+    if _try("dcmi_get_device_hbm_info", chip.npu, chip.chip, ctypes.byref(hbm)) == 0:
+        return _usage(0, 0), _usage(hbm.memory_usage, hbm.memory_size)
+    _try("dcmi_get_device_memory_info_v3", chip.npu, chip.chip, ctypes.byref(ddr))
+    return _usage(ddr.memory_size - ddr.memory_available, ddr.memory_size), _usage(0, 0)
+
+
+def _usage(used: int, total: int) -> str:
+    return f"{used:<5}/ {total}"
 
 
 def _cells(*texts: str) -> str:

@@ -23,8 +23,9 @@ constexpr Board kBoards[] = {
 
 Machine machine() {
     aclsimInfo info;
+    const aclError code = aclsimGetInfo(&info);
     const char *soc = aclrtGetSocName();
-    if (soc == nullptr || aclsimGetInfo(&info) != ACL_SUCCESS) {
+    if (code != ACL_SUCCESS || soc == nullptr) {
         const char *text = aclGetRecentErrMsg();
         refuse(ACL_ERROR_INTERNAL_ERROR, text == nullptr ? "the simulator does not describe its machine" : text);
     }

@@ -282,6 +282,12 @@ def test_npu_smi_says_what_it_does_not_answer(home: Path, arguments: tuple[str, 
     assert said in done.stderr
 
 
+def test_npu_smi_says_why_there_is_no_machine(home: Path) -> None:
+    done = npu_smi(home, "info", ASCEND_RT_SIM_PRODUCT="no such product")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ASCEND_RT_SIM_PRODUCT=no such product is not one of 910B" in done.stderr
+
+
 # --- builds ----------------------------------------------------------------------------------------------------------
 
 ROUND_TRIP = "1048576 bytes came back as they were sent"
