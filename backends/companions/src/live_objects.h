@@ -16,7 +16,7 @@ namespace companions {
 template <class Object>
 class LiveObjects {
   public:
-    // What is not a live object is refused with the code.
+    // Refuses pointers to no live object with the code.
     explicit LiveObjects(const char *kind, aclError code = ACL_ERROR_INVALID_PARAM) : kind_(kind), code_(code) {}
 
     Object *add(std::unique_ptr<Object> object) {

@@ -19,7 +19,7 @@ constexpr const char *kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
 // A level may have the bits of a kind of line above it.
 constexpr std::int32_t kLevelBits = 0xFF;
 
-std::atomic<std::int32_t> g_level{-1};  // of dlog_setlevel
+std::atomic<std::int32_t> g_level{-1};  // set by dlog_setlevel
 std::atomic<std::int32_t> g_events{1};
 
 std::int32_t lowest_level() {

@@ -13,10 +13,10 @@ namespace companions {
 
 struct Machine {
     std::uint32_t devices;
-    std::uint32_t chips;    // of an NPU; each is a device
-    bool has_hbm;           // instead of DDR
+    std::uint32_t chips;    // number in an NPU; each is a device
+    bool has_hbm;           // if not, DDR
     std::string soc;        // "Ascend910_9391"
-    std::string chip_name;  // the part of the name for the chip: "910B1", or "Ascend910" if the NPU has one, too
+    std::string chip_name;  // part of the name for the chip: "910B1", or "Ascend910" if the NPU has one, too
     std::string npu_name;   // "9391", or ""
 };
 

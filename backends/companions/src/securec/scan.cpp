@@ -15,7 +15,7 @@
 namespace {
 
 constexpr int kFailed = -1;
-constexpr std::size_t kMostItems = 64;  // of a format
+constexpr std::size_t kMostItems = 64;  // limit for a format
 
 union Value {
     void *text;
