@@ -1,6 +1,6 @@
-/* Management interface of the driver, in libdcmi.so: cards, which are NPUs, and their devices, which are chips.
- * Functions answer about the simulated machine like npu-smi, with all devices, also those that
- * ASCEND_RT_VISIBLE_DEVICES hides. What depends on the state of a device has no answer for hidden ones. */
+/* Management interface of the driver, in libdcmi.so: cards, which are NPUs, and their devices, which are chips. Functions
+ * answer about the simulated machine like npu-smi, with all devices, also those that ASCEND_RT_VISIBLE_DEVICES hides.
+ * Facts that depend on the state of a device have no answer for hidden ones. */
 /* @refused DCMI_ERR_CODE_NOT_SUPPORT: the simulated machine has no such fact */
 #pragma once
 
