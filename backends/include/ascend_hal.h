@@ -106,11 +106,10 @@ struct MemPhyInfo {
     unsigned long giant_free;
 };
 
+/* The vendor's structure is a union of answers, of which the first has a meaning here. */
 struct MemInfo {
-    union {
-        struct MemPhyInfo phy_info;
-        unsigned char reserved[256];
-    };
+    struct MemPhyInfo phy_info;
+    unsigned char reserved[208];
 };
 
 drvError_t drvGetPlatformInfo(uint32_t *info); /* 1: the host */
