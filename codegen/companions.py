@@ -8,7 +8,7 @@ when the library is linked. ``/* @refused CODE: REASON */`` in a header is how.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from codegen import declarations
@@ -17,17 +17,10 @@ from codegen.declarations import Function
 _FOR_CPLUSPLUS = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
 _REFUSED = re.compile(r"^/\* @refused (\w+): (.*) \*/$", re.MULTILINE)
 
-# Types of the ABI headers that the headers use.
-_TYPES = (
-    "".join(
-        f"typedef int {name};\n"
-        for name in ("aclError", "aclDataType", "aclFormat", "aclMemType", "aclrtDrvMemHandle", "aclrtStream")
-    )
-    + "typedef struct aclDataBuffer aclDataBuffer;\n"
-)
+_PUBLIC = declarations.HEADERS.parent / "include"
 
 _WEAK = "__attribute__((weak)) "
-_CODES = ("aclError", "int32_t", "HcclResult")
+_CODES = ("aclError", "aclnnStatus", "int32_t", "HcclResult")
 
 _HEAD = """\
 {includes}
@@ -40,18 +33,23 @@ _HEAD = """\
 
 def refusals(headers: Iterable[Path]) -> str:
     """Return the C++ text of the definitions of what the headers of a library declare."""
-    headers = list(headers)
-    text = _HEAD.format(includes="\n".join(f'#include "{_include(header)}"' for header in headers))
-    return text + "\n".join(definition for header in headers for definition in _refusals(header))
+    texts = {_include(header): header.read_text(encoding="utf-8") for header in headers}
+    reasons = {name: _reason(name, text) for name, text in texts.items()}
+    functions = declarations.parse(((name, _FOR_CPLUSPLUS.sub("", text)) for name, text in texts.items()), _types())
+    text = _HEAD.format(includes="\n".join(f'#include "{name}"' for name in texts))
+    return text + "\n".join(_refusal(function, *reasons[function.family]) for function in functions.functions)
 
 
-def _refusals(header: Path) -> Iterator[str]:
-    text = header.read_text(encoding="utf-8")
+def _types() -> str:
+    """Return what the ABI headers declare, which the headers of a library include."""
+    return "".join(f"{line}\n" for line in declarations.load().cdef.splitlines() if not line.startswith("#"))
+
+
+def _reason(header: str, text: str) -> tuple[str, ...]:
     match = _REFUSED.search(text)
     if match is None:
         raise SystemExit(f"{header} does not say how its functions are refused")
-    for function in declarations.parse([(header.stem, _FOR_CPLUSPLUS.sub("", text))], _TYPES).functions:
-        yield _refusal(function, *match.groups())
+    return match.groups()
 
 
 def _refusal(function: Function, code: str, reason: str) -> str:
@@ -70,4 +68,5 @@ def _refusal(function: Function, code: str, reason: str) -> str:
 
 
 def _include(header: Path) -> str:
-    return f"{header.parent.name}/{header.name}" if header.parent.name in ("acl", "hccl") else header.name
+    """Return the path below the directory of the public headers, or the name of a header that is not public."""
+    return str(header.resolve().relative_to(_PUBLIC)) if _PUBLIC in header.resolve().parents else header.name

@@ -100,7 +100,7 @@ typedef struct aclmdlRITaskParams {
     void *opInfoPtr;
     size_t opInfoSize;
     uint8_t rsv1[32];
-    union {
+    __extension__ union {
         uint8_t rsv2[128];
         struct aclmdlRIKernelTaskParams kernelTaskParams;
         struct aclmdlRIEventRecordTaskParams eventRecordTaskParams;
