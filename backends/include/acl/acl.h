@@ -3,4 +3,5 @@
 #pragma once
 
 #include "../../abi/acl.h"
+#include "acl_mdl.h"
 #include "acl_op_compiler.h"

@@ -1,0 +1,226 @@
+#include "registered_kernels.h"
+
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "refusal.h"
+
+namespace companions {
+namespace {
+
+struct Program {
+    std::uint32_t magic;
+    std::vector<char> data;
+    std::map<std::int32_t, aclrtBinHandle> loaded;  // by device
+};
+
+struct Stub {
+    const Program *program;
+    std::string name;
+    std::string kernel;
+};
+
+struct Registry {
+    std::mutex mutex;
+    std::map<const Program *, std::shared_ptr<Program>> programs;
+    std::map<const void *, Stub> stubs;
+};
+
+Registry &registry() {
+    static auto *const all = new Registry;  // never destroyed, because threads may use it until the process ends
+    return *all;
+}
+
+void require_binary(const rtDevBinary_t *binary) {
+    require(binary, "bin");
+    require(binary->data, "bin->data");
+    if (binary->length == 0) {
+        refuse(ACL_ERROR_RT_PARAM_INVALID, "bin->length is 0");
+    }
+}
+
+// The simulator's own kernels are loaded without a kind, and so are those of the AI CPU.
+bool has_documented_kind(std::uint32_t magic) {
+    return magic == ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE || magic == ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE ||
+           magic == ACL_RT_BINARY_MAGIC_ELF_AICORE;
+}
+
+aclError load(const void *data, std::size_t length, std::uint32_t magic, aclrtBinHandle *handle) {
+    aclrtBinaryLoadOption option = {};
+    option.type = ACL_RT_BINARY_LOAD_OPT_MAGIC;
+    option.value.magic = magic;
+    const aclrtBinaryLoadOptions options = {&option, 1};
+    return aclrtBinaryLoadFromData(data, length, has_documented_kind(magic) ? &options : nullptr, handle);
+}
+
+void demand(aclError code) {
+    if (code != ACL_SUCCESS) {
+        const char *const text = aclGetRecentErrMsg();
+        refuse(code, text == nullptr ? "" : text);
+    }
+}
+
+std::shared_ptr<Program> program_at(const void *handle) {
+    Registry &all = registry();
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    const auto found = all.programs.find(static_cast<const Program *>(handle));
+    if (found == all.programs.end()) {
+        refuse(ACL_ERROR_RT_INVALID_HANDLE, "the handle is not a registered binary");
+    }
+    return found->second;
+}
+
+// Returns the program on the current device. It is loaded without the lock, because a shared object runs code.
+aclrtBinHandle loaded_on_device(Program &program) {
+    std::int32_t device = 0;
+    demand(aclrtGetDevice(&device));
+    std::mutex &mutex = registry().mutex;
+    {
+        const std::lock_guard<std::mutex> guard(mutex);
+        const auto found = program.loaded.find(device);
+        if (found != program.loaded.end()) {
+            return found->second;
+        }
+    }
+    aclrtBinHandle handle = nullptr;
+    demand(load(program.data.data(), program.data.size(), program.magic, &handle));
+    const std::lock_guard<std::mutex> guard(mutex);
+    const auto [place, is_new] = program.loaded.emplace(device, handle);
+    if (!is_new) {
+        aclrtBinaryUnLoad(handle);  // another thread was faster
+    }
+    return place->second;
+}
+
+// Finds a function of the program on the current device. A reset of the device ends the loaded binary, and the function
+// is then found in a new one.
+template <class Find>
+aclrtFuncHandle function_on_device(Program &program, Find find) {
+    aclrtFuncHandle function = nullptr;
+    const aclrtBinHandle loaded = loaded_on_device(program);
+    aclError code = find(loaded, &function);
+    if (code == ACL_ERROR_RT_INVALID_HANDLE) {
+        {
+            const std::lock_guard<std::mutex> guard(registry().mutex);
+            for (auto each = program.loaded.begin(); each != program.loaded.end();) {
+                each = each->second == loaded ? program.loaded.erase(each) : std::next(each);
+            }
+        }
+        code = find(loaded_on_device(program), &function);
+    }
+    demand(code);
+    return function;
+}
+
+}  // namespace
+
+aclError register_binary(const rtDevBinary_t *binary, void **handle) {
+    require_binary(binary);
+    require(handle, "hdl");
+    const auto *const data = static_cast<const char *>(binary->data);
+    auto program = std::make_shared<Program>(Program{binary->magic, {data, data + binary->length}, {}});
+    Registry &all = registry();
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    *handle = program.get();
+    all.programs.emplace(program.get(), std::move(program));
+    return ACL_SUCCESS;
+}
+
+aclError unregister_binary(void *handle) {
+    const std::shared_ptr<Program> program = program_at(handle);
+    std::map<std::int32_t, aclrtBinHandle> loaded;
+    {
+        Registry &all = registry();
+        const std::lock_guard<std::mutex> guard(all.mutex);
+        if (all.programs.erase(program.get()) == 0) {
+            return ACL_SUCCESS;  // by another thread
+        }
+        for (auto stub = all.stubs.begin(); stub != all.stubs.end();) {
+            stub = stub->second.program == program.get() ? all.stubs.erase(stub) : std::next(stub);
+        }
+        loaded.swap(program->loaded);
+    }
+    for (const auto &[device, binary] : loaded) {
+        aclrtBinaryUnLoad(binary);  // fails for one that ended with its device
+    }
+    return ACL_SUCCESS;
+}
+
+aclError register_stub(void *binary, const void *stub, const char *stub_name, const void *kernel_name) {
+    require(stub, "stubFunc");
+    require(stub_name, "stubName");
+    const std::shared_ptr<Program> program = program_at(binary);
+    const char *const name = kernel_name == nullptr ? stub_name : static_cast<const char *>(kernel_name);
+    Registry &all = registry();
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    if (!all.stubs.emplace(stub, Stub{program.get(), stub_name, name}).second) {
+        refuse(ACL_ERROR_RT_KERNEL_DUPLICATE, std::string("stubFunc of ") + stub_name + " is registered already");
+    }
+    return ACL_SUCCESS;
+}
+
+aclError find_stub(const char *stub_name, void **stub) {
+    require(stub_name, "stubName");
+    Registry &all = registry();
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    for (const auto &[address, each] : all.stubs) {
+        if (each.name == stub_name) {
+            if (stub != nullptr) {
+                *stub = const_cast<void *>(address);
+            }
+            return ACL_SUCCESS;
+        }
+    }
+    refuse(ACL_ERROR_RT_KERNEL_LOOKUP, std::string("no kernel is registered as ") + stub_name);
+}
+
+aclrtFuncHandle function_of(const void *stub) {
+    require(stub, "stubFunc");
+    std::shared_ptr<Program> program;
+    std::string kernel;
+    {
+        Registry &all = registry();
+        const std::lock_guard<std::mutex> guard(all.mutex);
+        const auto found = all.stubs.find(stub);
+        if (found == all.stubs.end()) {
+            refuse(ACL_ERROR_RT_INTERNAL_ERROR, "no kernel is registered for stubFunc; call rtFunctionRegister");
+        }
+        kernel = found->second.kernel;
+        program = all.programs.at(found->second.program);
+    }
+    return function_on_device(*program, [&](aclrtBinHandle binary, aclrtFuncHandle *function) {
+        return aclrtBinaryGetFunction(binary, kernel.c_str(), function);
+    });
+}
+
+aclrtFuncHandle function_in(void *binary, std::uint64_t tiling_key) {
+    const std::shared_ptr<Program> program = program_at(binary);
+    return function_on_device(*program, [&](aclrtBinHandle loaded, aclrtFuncHandle *function) {
+        return aclrtBinaryGetFunctionByEntry(loaded, tiling_key, function);
+    });
+}
+
+aclError launch(aclrtFuncHandle function, std::uint32_t blocks, const rtArgsEx_t *arguments, rtStream_t stream) {
+    require(arguments, "argsInfo");
+    std::vector<aclrtPlaceHolderInfo> inside;
+    for (std::uint32_t i = 0; i < arguments->hostInputInfoNum; ++i) {
+        require(arguments->hostInputInfoPtr, "argsInfo->hostInputInfoPtr");
+        inside.push_back({arguments->hostInputInfoPtr[i].addrOffset, arguments->hostInputInfoPtr[i].dataOffset});
+    }
+    if (arguments->hasTiling != 0) {
+        inside.push_back({arguments->tilingAddrOffset, arguments->tilingDataOffset});
+    }
+    return aclrtLaunchKernelWithHostArgs(function, blocks, stream, nullptr, arguments->args, arguments->argsSize,
+                                         inside.empty() ? nullptr : inside.data(), inside.size());
+}
+
+aclError load_binary(const rtDevBinary_t *binary, rtBinHandle *handle) {
+    require_binary(binary);
+    return load(binary->data, binary->length, binary->magic, handle);
+}
+
+}  // namespace companions

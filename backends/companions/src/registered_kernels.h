@@ -1,0 +1,30 @@
+// Kernels that programs register with the runtime's inner functions, by the address of a host function or as all kernels
+// of a binary. Registration needs no device, because programs register while they are loaded: each device gets the
+// binary at the first launch on it.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/acl.h"
+#include "runtime/rt.h"
+
+namespace companions {
+
+// Binaries, with handles of their own.
+aclError register_binary(const rtDevBinary_t *binary, void **handle);
+aclError unregister_binary(void *handle);
+
+// Kernels: the address stands for the kernel with the given name in the binary.
+aclError register_stub(void *binary, const void *stub, const char *stub_name, const void *kernel_name);
+aclError find_stub(const char *stub_name, void **stub);
+
+// Functions of the current device.
+aclrtFuncHandle function_of(const void *stub);
+aclrtFuncHandle function_in(void *binary, std::uint64_t tiling_key);
+
+aclError launch(aclrtFuncHandle function, std::uint32_t blocks, const rtArgsEx_t *arguments, rtStream_t stream);
+
+// Loads a binary on the current device, for functions that take its handles.
+aclError load_binary(const rtDevBinary_t *binary, rtBinHandle *handle);
+
+}  // namespace companions
