@@ -45,7 +45,7 @@ GENERATORS = {
     "function-ids": lambda _: simulator.ids(declarations.load().functions),
     "unsupported": lambda _: simulator.unsupported(declarations.load().functions),
     "forwarders": lambda _: simulator.forward(declarations.load().functions),
-    "refusals": companions.refusals,
+    "companion": companions.definitions,
 }
 
 
@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only name the committed files that are stale")
     parser.add_argument("generator", nargs="?", choices=GENERATORS, help="write this one's file alone, for the build")
     parser.add_argument("output", nargs="?", type=Path)
-    parser.add_argument("headers", nargs="*", type=Path, help="of a companion library")
+    parser.add_argument("headers", nargs="*", type=Path, help="of a companion library, or lists of names")
     asked = parser.parse_args()
     if asked.generator is None:
         return check() if asked.check else write()

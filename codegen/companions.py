@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of the companion libraries that answer with a refusal.
+"""The functions of the companion libraries that are made from tables.
 
 Every function of the headers has a weak definition that refuses; a library's own, where there is one, takes its place
-when the library is linked. ``/* @refused CODE: REASON */`` in a header is how.
+when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. The inner functions of the runtime in
+`runtime.CALLS` call the documented ones. A list of names stands for functions without declarations, and refuses them.
 """
 
 from __future__ import annotations
@@ -11,33 +12,42 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from codegen import declarations
+from codegen import declarations, runtime
 from codegen.declarations import Function
 
 _FOR_CPLUSPLUS = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
 _REFUSED = re.compile(r"^/\* @refused (\w+): (.*) \*/$", re.MULTILINE)
+_NAME = re.compile(r"^\w+$", re.MULTILINE)
 
 _PUBLIC = declarations.HEADERS.parent / "include"
 
 _WEAK = "__attribute__((weak)) "
-_CODES = ("aclError", "aclnnStatus", "int32_t", "HcclResult")
+_VISIBLE = '__attribute__((visibility("default"))) '
+_CODES = ("aclError", "aclnnStatus", "int32_t", "rtError_t", "HcclResult")
 
 _HEAD = """\
 {includes}
-#include "refused.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+using namespace companions;
 
 """
 
 
-def refusals(headers: Iterable[Path]) -> str:
-    """Return the C++ text of the definitions of what the headers of a library declare."""
-    texts = {_include(header): header.read_text(encoding="utf-8") for header in headers}
+def definitions(files: Iterable[Path]) -> str:
+    """Return the C++ text of the definitions of what the headers of a library declare, and the lists of names name."""
+    texts = {_include(file): file.read_text(encoding="utf-8") for file in files}
     reasons = {name: _reason(name, text) for name, text in texts.items()}
-    functions = declarations.parse(((name, _FOR_CPLUSPLUS.sub("", text)) for name, text in texts.items()), _types())
-    text = _HEAD.format(includes="\n".join(f'#include "{name}"' for name in texts))
-    return text + "\n".join(_refusal(function, *reasons[function.family]) for function in functions.functions)
+    headers = {name: text for name, text in texts.items() if name.endswith(".h")}
+    parsed = declarations.parse(((name, _FOR_CPLUSPLUS.sub("", text)) for name, text in headers.items()), _types())
+    found = [_definition(function, *reasons[function.family]) for function in parsed.functions]
+    for name in texts.keys() - headers.keys():
+        found += [_nameless(function, *reasons[name]) for function in _NAME.findall(texts[name])]
+    includes = [*headers, "refused.h"]
+    if any(function.name in runtime.CALLS for function in parsed.functions):
+        includes += ["registered_kernels.h", "runtime_calls.h"]
+    return _HEAD.format(includes="\n".join(f'#include "{name}"' for name in includes)) + "\n".join(found)
 
 
 def _types() -> str:
@@ -52,19 +62,33 @@ def _reason(header: str, text: str) -> tuple[str, ...]:
     return match.groups()
 
 
+def _definition(function: Function, code: str, reason: str) -> str:
+    call = runtime.CALLS.get(function.name)
+    if call is None:
+        return _refusal(function, code, runtime.REASONS.get(function.name, reason))
+    if "(" not in call:
+        call = f"{call}({', '.join(parameter.name for parameter in function.parameters)})"
+    return f'{function.prototype} {{ return forwarded("{function.name}", [&] {{ return {call}; }}); }}\n'
+
+
 def _refusal(function: Function, code: str, reason: str) -> str:
     names = [parameter.name for parameter in function.parameters]
     subject = [name for name in ("opType", "numInputs", "inputDesc") if name in names]
     about_operator = subject[:1] == ["opType"]
     helper = "refused_operator" if about_operator else "refused"
     arguments = ", ".join([f'"{function.name}"', code, f'"{reason}"', *(subject if about_operator else [])])
-    call = f"companions::{helper}({arguments});"
+    call = f"{helper}({arguments});"
     body = f"{call} return {{}};"
     if function.returns in _CODES:
         body = f"return static_cast<{function.returns}>({call.removesuffix(';')});"
     if function.returns == "void":
         body = call
     return f"{_WEAK}{function.prototype} {{ {body} }}\n"
+
+
+def _nameless(name: str, code: str, reason: str) -> str:
+    """Refuse a function that no header declares; its arguments are not looked at."""
+    return f'extern "C" {_VISIBLE}int32_t {name}(void) {{ return refused("{name}", {code}, "{reason}"); }}\n'
 
 
 def _include(header: Path) -> str:

@@ -26,7 +26,7 @@ HEADERS = Path(__file__).resolve().parents[1] / "backends" / "abi"
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
-_DEFINE = re.compile(r"^#define (\w+) (\S+)(?: /\* (.*) \*/)?$")
+_DEFINE = re.compile(r"^#define (\w+) (-?\d\w*)(?: /\* (.*) \*/)?$")
 _BLOCK = re.compile(r"^/\* @(flags|enum|errors) ([^:]+): (.*) \*/$")
 _LIBRARY = re.compile(r"^/\* @library (\S+): .* \*/$", re.MULTILINE)
 _AVAILABILITY = re.compile(r"\b(acl\w+)\([^;{}]*\); /\* (?:since ([^\s,]+))?(?:, )?([\w ]*?) \*/")

@@ -38,6 +38,8 @@ typedef uint16_t aclFloat16;
 
 typedef struct aclDataBuffer aclDataBuffer;
 
+typedef struct aclTensorDesc aclTensorDesc;
+
 typedef enum aclFormat {
     ACL_FORMAT_UNDEFINED = -1,
     ACL_FORMAT_NCHW = 0,

@@ -73,6 +73,12 @@ aclrtMemcpyKind copy_kind(rtMemcpyKind_t kind);
 aclDataType data_type(rtDataType_t type);
 aclrtPhysicalMemProp physical_property(const rtDrvMemProp_t *property);
 
+template <class Body>
+aclError with_property(const rtDrvMemProp_t *property, Body body) {
+    aclrtPhysicalMemProp documented = physical_property(property);
+    return body(&documented);
+}
+
 aclError allocate(void **memory, std::uint64_t size, rtMallocPolicy policy, rtMallocAdvise advise,
                   rtMallocConfig_t *config);
 aclError attributes_of(rtPointerAttributes_t *attributes, const void *memory);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "../../abi/acl.h"
-#include "acl_op_compiler.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -17,8 +17,6 @@ extern "C" {
 #define ACL_UNKNOWN_RANK 0xFFFFFFFFFFFFFFFE
 #define ACL_COMPILE_FLAG_BIN_SELECTOR 1
 
-typedef struct aclTensorDesc aclTensorDesc;
-
 typedef struct aclopHandle aclopHandle;
 
 typedef struct aclopAttr aclopAttr;
