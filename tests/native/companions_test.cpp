@@ -11,7 +11,6 @@
 #include "check.h"
 #include "hccl/hccl.h"
 #include "profiling.h"
-#include "runtime.h"
 
 namespace {
 
@@ -208,10 +207,6 @@ void an_operator_is_refused_by_its_name() {
 }
 
 void what_else_is_refused() {
-    void *handle = nullptr;
-    CHECK(rtDevBinaryRegister(nullptr, &handle) == ACL_ERROR_API_NOT_SUPPORT);
-    CHECK(recent_text() == "rtDevBinaryRegister: the simulator cannot run machine code of an NPU");
-    CHECK(rtKernelLaunch(nullptr, 1, nullptr, 0, nullptr, nullptr) == ACL_ERROR_API_NOT_SUPPORT);
     CHECK(MsprofReportApi(0, nullptr) == ACL_ERROR_API_NOT_SUPPORT);
     CHECK(HcclGetRootInfo(nullptr) == HCCL_E_NOT_SUPPORT);
     CHECK(recent_text() == "HcclGetRootInfo: the simulator has no collective communication");

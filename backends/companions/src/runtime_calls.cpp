@@ -40,14 +40,14 @@ struct Type {
 };
 
 constexpr Type kTypes[] = {
-    {RT_DATA_TYPE_FP32, ACL_FLOAT},   {RT_DATA_TYPE_FP16, ACL_FLOAT16}, {RT_DATA_TYPE_INT16, ACL_INT16},
-    {RT_DATA_TYPE_INT4, ACL_INT4},    {RT_DATA_TYPE_INT8, ACL_INT8},    {RT_DATA_TYPE_INT32, ACL_INT32},
-    {RT_DATA_TYPE_BFP16, ACL_BF16},   {RT_DATA_TYPE_UINT8, ACL_UINT8},  {RT_DATA_TYPE_UINT16, ACL_UINT16},
+    {RT_DATA_TYPE_FP32, ACL_FLOAT},    {RT_DATA_TYPE_FP16, ACL_FLOAT16}, {RT_DATA_TYPE_INT16, ACL_INT16},
+    {RT_DATA_TYPE_INT4, ACL_INT4},     {RT_DATA_TYPE_INT8, ACL_INT8},    {RT_DATA_TYPE_INT32, ACL_INT32},
+    {RT_DATA_TYPE_BFP16, ACL_BF16},    {RT_DATA_TYPE_UINT8, ACL_UINT8},  {RT_DATA_TYPE_UINT16, ACL_UINT16},
     {RT_DATA_TYPE_UINT32, ACL_UINT32},
 };
 
-// Kinds of memory by the numbers that rtDrvMemProp_t has for its pages. The numbers of its memory are those of a driver:
-// HBM, DDR, and both for other devices.
+// Kinds of memory by the numbers that rtDrvMemProp_t has for its pages. The numbers of its memory are those of a
+// driver: HBM, DDR, and both for other devices.
 constexpr aclrtMemAttr kPages[] = {ACL_MEM_NORMAL, ACL_MEM_HUGE, ACL_MEM_HUGE1G};
 constexpr aclrtMemAttr kPagesForOthers[] = {ACL_MEM_P2P_NORMAL, ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE1G};
 constexpr std::uint32_t kMemoryForOthers = 2;
@@ -202,8 +202,8 @@ aclError attributes_of(rtPointerAttributes_t *attributes, const void *memory) {
     if (code == ACL_SUCCESS) {
         const bool is_on_device = documented.location.type == ACL_MEM_LOCATION_TYPE_DEVICE;
         const bool is_pinned = documented.location.type == ACL_MEM_LOCATION_TYPE_HOST;
-        attributes->memoryType = is_on_device ? RT_MEMORY_TYPE_DEVICE
-                                              : (is_pinned ? RT_MEMORY_TYPE_HOST : RT_MEMORY_TYPE_USER);
+        attributes->memoryType =
+            is_on_device ? RT_MEMORY_TYPE_DEVICE : (is_pinned ? RT_MEMORY_TYPE_HOST : RT_MEMORY_TYPE_USER);
         attributes->locationType = static_cast<rtMemLocationType>(documented.location.type);
         attributes->deviceID = documented.location.id;
         attributes->pageSize = documented.pageSize;
@@ -313,9 +313,9 @@ aclError soc_value(const char *label, const char *key, char *value, std::uint32_
             return code == ACL_SUCCESS ? copy_text(std::to_string(number), value, length) : code;
         }
     }
-    refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-           std::string("the simulator does not know ") + key + " of " + label + "; it knows version: NpuArch, " +
-               "SoC_version; SoCInfo: ai_core_cnt, cube_core_cnt, vector_core_cnt");
+    refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, std::string("the simulator does not know ") + key + " of " + label +
+                                                 "; it knows version: NpuArch, " +
+                                                 "SoC_version; SoCInfo: ai_core_cnt, cube_core_cnt, vector_core_cnt");
 }
 
 aclError open_memory(void **memory, const char *key) {

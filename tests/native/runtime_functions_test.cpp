@@ -1,0 +1,428 @@
+// The runtime's inner functions (rt*): values of those that call documented functions, arguments that are wrong,
+// kernels that are registered before there is a device, and functions that are refused.
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "acl/acl_mdl.h"
+#include "check.h"
+#include "latch.h"
+#include "runtime/rt.h"
+
+namespace {
+
+constexpr std::uint64_t kBytes = 4096;
+constexpr std::uint16_t kModule = 0;
+
+std::string recent_text() {
+    const char *text = aclGetRecentErrMsg();
+    return text == nullptr ? "" : text;
+}
+
+void devices() {
+    std::int32_t count = 0;
+    CHECK_OK(rtGetDeviceCount(&count));
+    CHECK(count > 1);
+    std::vector<std::uint32_t> ids(static_cast<std::size_t>(count) + 1, 77);
+    CHECK_OK(rtGetDeviceIDs(ids.data(), static_cast<std::uint32_t>(ids.size())));
+    CHECK(ids.front() == 0 && ids[ids.size() - 2] == static_cast<std::uint32_t>(count) - 1 && ids.back() == 77);
+    CHECK_OK(rtSetDevice(1));
+    std::int32_t device = 0;
+    CHECK_OK(rtGetDevice(&device));
+    CHECK(device == 1);
+    CHECK_CODE(ACL_ERROR_RT_INVALID_DEVICEID, rtSetDevice(count));
+    CHECK_OK(rtDeviceReset(1));
+    CHECK_OK(rtSetDevice(0));
+    rtRunMode mode = RT_RUN_MODE_RESERVED;
+    CHECK_OK(rtGetRunMode(&mode));
+    CHECK(mode == RT_RUN_MODE_ONLINE);
+    std::uint32_t cores = 0;
+    CHECK_OK(rtGetAiCoreCount(&cores));
+    CHECK(cores > 0);
+    std::uint64_t address = 0;
+    std::uint32_t length = 0;
+    CHECK_OK(rtGetC2cCtrlAddr(&address, &length));
+    CHECK(address != 0 && length > 0);
+}
+
+void texts_of_the_product() {
+    char name[32] = {};
+    CHECK_OK(rtGetSocVersion(name, sizeof name));
+    CHECK(std::string(name) == aclrtGetSocName());
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtGetSocVersion(name, 3));
+    CHECK(recent_text().find("3 bytes are too few") != std::string::npos);
+    char value[32] = {};
+    CHECK_OK(rtGetSocSpec("version", "SoC_version", value, sizeof value));
+    CHECK(std::string(value) == name);
+    CHECK_OK(rtGetSocSpec("version", "NpuArch", value, sizeof value));
+    CHECK(std::string(value) == "2201");  // of the default product
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtGetSocSpec("AICoreSpec", "l1_size", value, sizeof value));
+    CHECK(recent_text().find("l1_size of AICoreSpec") != std::string::npos);
+}
+
+void contexts() {
+    rtContext_t before = nullptr, created = nullptr, current = nullptr;
+    CHECK_OK(rtCtxGetCurrent(&before));
+    CHECK_OK(rtCtxCreate(&created, 0, 0));
+    CHECK_OK(rtCtxGetCurrent(&current));
+    CHECK(current == created);
+    CHECK_OK(rtCtxSetCurrent(before));
+    CHECK_OK(rtCtxDestroy(created));
+    CHECK(rtCtxSetCurrent(created) != ACL_SUCCESS);
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtCtxCreate(&created, 1, 0));
+}
+
+void memory_and_copies() {
+    for (const rtMemType_t type : {RT_MEMORY_DEFAULT, RT_MEMORY_HBM, RT_MEMORY_HBM | RT_MEMORY_POLICY_HUGE_PAGE_ONLY,
+                                   RT_MEMORY_HBM | RT_MEMORY_POLICY_DEFAULT_PAGE_ONLY}) {
+        void *memory = nullptr;
+        CHECK_OK(rtMalloc(&memory, kBytes, type, kModule));
+        CHECK_OK(rtFree(memory));
+    }
+    void *device = nullptr, *host = nullptr;
+    CHECK_OK(rtMalloc(&device, kBytes, RT_MEMORY_HBM, kModule));
+    CHECK_OK(rtMallocHost(&host, kBytes, kModule));
+    std::memset(host, 7, kBytes);
+    CHECK_OK(rtMemcpy(device, kBytes, host, kBytes, RT_MEMCPY_HOST_TO_DEVICE));
+    CHECK_OK(rtMemset(device, kBytes, 9, kBytes / 2));
+    CHECK_OK(rtMemcpy(host, kBytes, device, kBytes, RT_MEMCPY_DEFAULT));
+    const auto *bytes = static_cast<unsigned char *>(host);
+    CHECK(bytes[0] == 9 && bytes[kBytes / 2] == 7);
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtMemcpy(device, 1, host, 2, RT_MEMCPY_HOST_TO_DEVICE));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtMemcpy(device, kBytes, host, 1, static_cast<rtMemcpyKind_t>(99)));
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtMemcpy(device, kBytes, host, 1, RT_MEMCPY_ADDR_DEVICE_TO_DEVICE));
+
+    rtPointerAttributes_t attributes = {};
+    CHECK_OK(rtPointerGetAttributes(&attributes, device));
+    CHECK(attributes.memoryType == RT_MEMORY_TYPE_DEVICE && attributes.deviceID == 0);
+    CHECK_OK(rtPointerGetAttributes(&attributes, host));
+    CHECK(attributes.memoryType == RT_MEMORY_TYPE_HOST);
+    CHECK_OK(rtPointerGetAttributes(&attributes, &attributes));
+    CHECK(attributes.memoryType == RT_MEMORY_TYPE_USER);
+    std::size_t before = 0, after = 0, total = 0;
+    CHECK_OK(rtMemGetInfo(&before, &total));
+    void *large = nullptr;
+    CHECK_OK(rtMemAlloc(&large, 64 << 20, RT_MEM_MALLOC_HUGE_FIRST, RT_MEM_ADVISE_NONE, nullptr));
+    CHECK_OK(rtMemGetInfoEx(RT_MEMORYINFO_HBM, &after, &total));
+    CHECK(after < before && before <= total);
+    CHECK_OK(rtFree(large));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID,
+               rtMemAlloc(&large, kBytes, RT_MEM_MALLOC_HUGE_FIRST, static_cast<rtMallocAdvise>(9), nullptr));
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtMalloc(&large, kBytes, RT_MEMORY_HOST, kModule));
+    CHECK_OK(rtFreeHost(host));
+    CHECK_OK(rtFree(device));
+    CHECK(rtFree(device) != ACL_SUCCESS);
+}
+
+void virtual_memory() {
+    rtDrvMemProp_t property = {};
+    property.side = 1;
+    property.pg_type = 1;
+    std::size_t granularity = 0;
+    CHECK_OK(rtMemGetAllocationGranularity(&property, RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity));
+    void *address = nullptr;
+    CHECK_OK(rtReserveMemAddress(&address, granularity, 0, nullptr, 1));
+    rtDrvMemHandle physical = nullptr;
+    CHECK_OK(rtMallocPhysical(&physical, granularity, &property, 0));
+    CHECK_OK(rtMapMem(address, granularity, 0, physical, 0));
+    CHECK_OK(rtMemset(address, granularity, 3, granularity));
+    CHECK_OK(rtUnmapMem(address));
+    CHECK_OK(rtFreePhysical(physical));
+    CHECK_OK(rtReleaseMemAddress(address));
+    property.pg_type = 9;
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtMallocPhysical(&physical, granularity, &property, 0));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtMallocPhysical(&physical, granularity, nullptr, 0));
+}
+
+void memory_of_other_processes_is_closed_by_address() {
+    void *memory = nullptr, *opened = nullptr;
+    CHECK_OK(rtMalloc(&memory, 2 << 20, RT_MEMORY_HBM, kModule));
+    char name[65] = {};
+    CHECK_OK(rtIpcSetMemoryName(memory, 2 << 20, name, sizeof name));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtIpcCloseMemory(memory));
+    CHECK(recent_text().find("is not memory that rtIpcOpenMemory has opened") != std::string::npos);
+    CHECK(rtIpcOpenMemory(&opened, "no such name") != ACL_SUCCESS);
+    CHECK_OK(rtIpcDestroyMemoryName(name));
+    CHECK_OK(rtFree(memory));
+}
+
+void streams_and_events() {
+    rtStream_t stream = nullptr;
+    const std::uint32_t flags = RT_STREAM_FAST_LAUNCH | RT_STREAM_FAST_SYNC;
+    CHECK_OK(rtStreamCreateWithFlags(&stream, 0, flags));
+    std::uint32_t set = 0;
+    CHECK_OK(rtStreamGetFlags(stream, &set));
+    CHECK(set == flags);
+    rtStream_t other = nullptr;
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtStreamCreateWithFlags(&other, 0, RT_STREAM_HEAD));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtStreamCreate(&other, -1));
+    CHECK_OK(rtStreamCreate(&other, 0));
+    CHECK_OK(rtStreamSetMode(other, ACL_STOP_ON_FAILURE));
+    std::uint64_t mode = 0;
+    CHECK_OK(rtStreamGetMode(other, &mode));
+    CHECK(mode == ACL_STOP_ON_FAILURE);
+
+    rtEvent_t event = nullptr;
+    CHECK_OK(rtEventCreateWithFlag(&event, RT_EVENT_DEFAULT));
+    rtEventStatus_t status = RT_EVENT_RECORDED;
+    LatchedCallback held;
+    CHECK_OK(aclrtLaunchHostFunc(stream, LatchedCallback::run, &held));
+    CHECK(held.entered.opens());
+    CHECK_OK(rtEventRecord(event, stream));
+    CHECK_OK(rtStreamWaitEvent(other, event));
+    CHECK_CODE(ACL_ERROR_RT_STREAM_NOT_COMPLETE, rtStreamQuery(stream));
+    CHECK_CODE(ACL_ERROR_RT_STREAM_NOT_COMPLETE, rtStreamQuery(other));
+    CHECK_CODE(ACL_ERROR_RT_EVENT_NOT_COMPLETE, rtEventQuery(event));
+    CHECK_OK(rtEventQueryStatus(event, &status));
+    CHECK(status == RT_EVENT_INIT);
+    CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, rtStreamSynchronizeWithTimeout(other, 1));
+    held.released.open();
+    CHECK_OK(rtStreamSynchronize(other));
+    CHECK_OK(rtStreamQuery(stream));
+    CHECK_OK(rtEventQuery(event));
+    CHECK_OK(rtEventQueryStatus(event, &status));
+    CHECK(status == RT_EVENT_RECORDED);
+    std::uint64_t stamp = 0;
+    CHECK_OK(rtEventGetTimeStamp(&stamp, event));
+    CHECK(stamp > 0);
+
+    rtNotify_t notify = nullptr;
+    CHECK_CODE(ACL_ERROR_RT_INVALID_DEVICEID, rtNotifyCreate(1, &notify));
+    CHECK_OK(rtNotifyCreate(0, &notify));
+    CHECK_OK(rtNotifyRecord(notify, stream));
+    CHECK_OK(rtNotifyWait(notify, other));
+    CHECK_OK(rtStreamSynchronize(other));
+    CHECK_OK(rtNotifyReset(notify));
+    CHECK_OK(rtNotifyDestroy(notify));
+    CHECK_OK(rtEventDestroy(event));
+    CHECK_OK(rtStreamDestroy(stream));
+    CHECK_OK(rtStreamDestroy(other));
+    CHECK_CODE(aclrtStreamAbort(stream), rtStreamQuery(stream));  // both refuse the handle
+    CHECK(rtEventQuery(event) != ACL_SUCCESS && rtNotifyDestroy(notify) != ACL_SUCCESS);
+}
+
+void models() {
+    rtModel_t model = nullptr;
+    rtStream_t inside = nullptr, outside = nullptr;
+    CHECK_OK(rtStreamCreateWithFlags(&inside, 0, RT_STREAM_PERSISTENT));
+    CHECK_OK(rtStreamCreate(&outside, 0));
+    void *memory = nullptr;
+    CHECK_OK(rtMalloc(&memory, kBytes, RT_MEMORY_HBM, kModule));
+    CHECK_OK(rtMemset(memory, kBytes, 0, kBytes));
+    CHECK_OK(rtModelCreate(&model, 0));
+    CHECK_OK(rtModelBindStream(model, inside, 0));
+    CHECK_OK(rtMemsetAsync(memory, kBytes, 5, kBytes, inside));
+    CHECK_OK(rtEndGraph(model, inside));
+    CHECK_OK(rtModelLoadComplete(model));
+    CHECK_OK(rtModelExecute(model, outside, 0));
+    CHECK_OK(rtStreamSynchronize(outside));
+    unsigned char first = 0;
+    CHECK_OK(rtMemcpy(&first, 1, memory, 1, RT_MEMCPY_DEVICE_TO_HOST));
+    CHECK(first == 5);
+    CHECK_OK(rtModelUnbindStream(model, inside));
+    CHECK_OK(rtModelDestroy(model));
+    CHECK_OK(rtStreamDestroy(inside));
+    CHECK_OK(rtStreamDestroy(outside));
+    CHECK_OK(rtFree(memory));
+}
+
+// The arguments of the kernel "length".
+struct Length {
+    const void *text;
+    std::uint64_t *result;
+};
+
+using Object = std::vector<char>;
+
+std::uint64_t length_by(rtError_t (*launch)(const void *, Length *), const void *subject) {
+    Length arguments = {};
+    void *memory = nullptr;
+    CHECK_OK(rtMalloc(&memory, kBytes, RT_MEMORY_HBM, kModule));
+    CHECK_OK(rtMemcpy(memory, kBytes, "seven..", 8, RT_MEMCPY_HOST_TO_DEVICE));
+    arguments.text = memory;
+    arguments.result = reinterpret_cast<std::uint64_t *>(static_cast<char *>(memory) + 64);
+    CHECK_OK(launch(subject, &arguments));
+    CHECK_OK(rtDeviceSynchronize());
+    std::uint64_t result = 0;
+    CHECK_OK(rtMemcpy(&result, sizeof result, arguments.result, sizeof result, RT_MEMCPY_DEVICE_TO_HOST));
+    CHECK_OK(rtFree(memory));
+    return result;
+}
+
+rtError_t launch_plainly(const void *stub, Length *arguments) {
+    return rtKernelLaunch(stub, 1, arguments, sizeof *arguments, nullptr, nullptr);
+}
+
+// The text is behind the arguments, and the launch writes its address on the device into them.
+rtError_t launch_with_text(const void *stub, Length *arguments) {
+    struct {
+        Length arguments;
+        char text[8];
+    } all = {*arguments, "two"};
+    rtHostInputInfo_t text = {0, sizeof all.arguments};
+    rtArgsEx_t extended = {};
+    extended.args = &all;
+    extended.argsSize = sizeof all;
+    extended.hostInputInfoPtr = &text;
+    extended.hostInputInfoNum = 1;
+    return rtKernelLaunchWithFlag(stub, 1, &extended, nullptr, nullptr, RT_KERNEL_DEFAULT);
+}
+
+void kernels(const Object &object) {
+    static const char stub = 0, second_stub = 0;
+    rtDevBinary_t binary = {RT_DEV_BINARY_MAGIC_ELF, 0, object.data(), object.size()};
+    void *handle = nullptr, *found = nullptr;
+    CHECK_OK(rtDevBinaryRegister(&binary, &handle));
+    CHECK_CODE(ACL_ERROR_RT_KERNEL_LOOKUP, rtQueryFunctionRegistered("length_stub"));
+    CHECK_OK(rtFunctionRegister(handle, &stub, "length_stub", "length", 0));
+    CHECK_CODE(ACL_ERROR_RT_KERNEL_DUPLICATE, rtFunctionRegister(handle, &stub, "length_stub", "length", 0));
+    CHECK_OK(rtQueryFunctionRegistered("length_stub"));
+    CHECK_OK(rtGetFunctionByName("length_stub", &found));
+    CHECK(found == &stub);
+    CHECK(length_by(launch_plainly, &stub) == 7);
+    CHECK(length_by(launch_with_text, &stub) == 3);
+    CHECK_OK(rtDeviceReset(0));
+    CHECK_OK(rtSetDevice(0));
+    CHECK(length_by(launch_plainly, &stub) == 7);  // loaded once more
+    CHECK_OK(rtSetDevice(1));
+    CHECK(length_by(launch_plainly, &stub) == 7);  // and on another device
+    CHECK_OK(rtDeviceReset(1));
+    CHECK_OK(rtSetDevice(0));
+
+    CHECK_OK(rtFunctionRegister(handle, &second_stub, "missing", nullptr, 0));
+    CHECK(rtKernelLaunch(&second_stub, 1, &binary, sizeof binary, nullptr, nullptr) != ACL_SUCCESS);
+    CHECK(recent_text().find("rtKernelLaunch: aclrtBinaryGetFunction: ") == 0);
+    CHECK_OK(rtDevBinaryUnRegister(handle));
+    CHECK_CODE(ACL_ERROR_RT_INTERNAL_ERROR, rtKernelLaunch(&stub, 1, &binary, 8, nullptr, nullptr));
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, rtDevBinaryUnRegister(handle));
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, rtFunctionRegister(handle, &stub, "length_stub", "length", 0));
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, rtFunctionRegister(nullptr, &stub, "length_stub", "length", 0));
+
+    rtBinHandle loaded = nullptr;
+    rtFuncHandle function = nullptr;
+    CHECK_OK(rtBinaryLoad(&binary, &loaded));
+    CHECK_OK(rtBinaryGetFunctionByName(loaded, "length", &function));
+    CHECK_OK(rtBinaryUnLoad(loaded));
+    binary.length = 0;
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtDevBinaryRegister(&binary, &handle));
+    binary.data = nullptr;
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtDevBinaryRegister(&binary, &handle));
+}
+
+// Machine code of an NPU can be registered, as by operators while their library is loaded, but not launched.
+void code_of_an_npu_is_registered_only() {
+    static const char stub = 0;
+    const char code[64] = "\177ELF";
+    const rtDevBinary_t binary = {RT_DEV_BINARY_MAGIC_ELF_AIVEC, 0, code, sizeof code};
+    void *handle = nullptr;
+    CHECK_OK(rtDevBinaryRegister(&binary, &handle));
+    CHECK_OK(rtFunctionRegister(handle, &stub, "add", "add", 0));
+    CHECK(rtKernelLaunch(&stub, 1, nullptr, 0, nullptr, nullptr) != ACL_SUCCESS);
+    CHECK(recent_text().find("rtKernelLaunch: aclrtBinaryLoadFromData: ") == 0);
+    CHECK_OK(rtDevBinaryUnRegister(handle));
+}
+
+void threads_register_and_launch(const Object &object) {
+    static const char stubs[4] = {};
+    std::vector<std::thread> threads;
+    for (const char &stub : stubs) {
+        threads.emplace_back([&object, &stub] {
+            CHECK_OK(rtSetDevice(0));
+            const rtDevBinary_t binary = {RT_DEV_BINARY_MAGIC_ELF, 0, object.data(), object.size()};
+            for (int round = 0; round < 5; ++round) {
+                void *handle = nullptr;
+                CHECK_OK(rtDevBinaryRegister(&binary, &handle));
+                CHECK_OK(rtFunctionRegister(handle, &stub, "length_stub", "length", 0));
+                CHECK(length_by(launch_plainly, &stub) == 7);
+                CHECK_OK(rtDevBinaryUnRegister(handle));
+            }
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+}
+
+void nothing_is_refused_as_an_argument() {
+    const rtError_t codes[] = {
+        rtMalloc(nullptr, kBytes, RT_MEMORY_HBM, kModule),
+        rtMallocHost(nullptr, kBytes, kModule),
+        rtMemcpy(nullptr, kBytes, nullptr, kBytes, RT_MEMCPY_HOST_TO_DEVICE),
+        rtMemGetInfo(nullptr, nullptr),
+        rtPointerGetAttributes(nullptr, nullptr),
+        rtGetDevice(nullptr),
+        rtGetDeviceCount(nullptr),
+        rtGetDeviceIDs(nullptr, 1),
+        rtGetSocVersion(nullptr, 8),
+        rtGetSocSpec(nullptr, "NpuArch", nullptr, 8),
+        rtGetRunMode(nullptr),
+        rtGetC2cCtrlAddr(nullptr, nullptr),
+        rtGetAiCoreCount(nullptr),
+        rtStreamCreate(nullptr, 0),
+        rtStreamGetFlags(nullptr, nullptr),
+        rtStreamGetMode(nullptr, nullptr),
+        rtEventCreate(nullptr),
+        rtEventDestroy(nullptr),
+        rtEventRecord(nullptr, nullptr),
+        rtEventQuery(nullptr),
+        rtNotifyDestroy(nullptr),
+        rtNotifyRecord(nullptr, nullptr),
+        rtModelCreate(nullptr, 0),
+        rtModelDestroy(nullptr),
+        rtCtxCreate(nullptr, 0, 0),
+        rtDevBinaryRegister(nullptr, nullptr),
+        rtGetFunctionByName(nullptr, nullptr),
+        rtQueryFunctionRegistered(nullptr),
+        rtKernelLaunch(nullptr, 1, nullptr, 0, nullptr, nullptr),
+        rtIpcCloseMemory(nullptr),
+        rtIpcOpenMemory(nullptr, nullptr),
+        rtCallbackLaunch(nullptr, nullptr, nullptr, true),
+    };
+    for (const rtError_t &code : codes) {
+        if (code != ACL_ERROR_RT_PARAM_INVALID) {
+            std::fprintf(stderr, "call %zd answered %d\n", &code - codes, code);
+            std::abort();
+        }
+    }
+}
+
+extern "C" std::int32_t rtMbufAlloc(void);  // declared by no header
+
+void refusals_name_the_function_and_what_to_call() {
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtStreamGetSqid(nullptr, nullptr));
+    CHECK(recent_text() == "rtStreamGetSqid: the simulator does not have this function of the runtime");
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtSetTaskFailCallback(nullptr));
+    CHECK(recent_text() == "rtSetTaskFailCallback: call aclrtSetExceptionInfoCallback");
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtMbufAlloc());
+    CHECK(recent_text() == "rtMbufAlloc: the simulator does not have this function of the runtime");
+    std::uint32_t model = 0;
+    CHECK_CODE(ACL_ERROR_API_NOT_SUPPORT, aclmdlLoadFromFile("model.om", &model));
+    CHECK(recent_text() == "aclmdlLoadFromFile: the simulator runs no offline models (.om)");
+    CHECK(aclmdlCreateDesc() == nullptr && aclmdlGetInputSizeByIndex(nullptr, 0) == 0);
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+    CHECK(count == 2);
+    std::ifstream file(arguments[1], std::ios::binary);
+    const Object object(std::istreambuf_iterator<char>(file), {});
+    devices();
+    texts_of_the_product();
+    contexts();
+    memory_and_copies();
+    virtual_memory();
+    memory_of_other_processes_is_closed_by_address();
+    streams_and_events();
+    models();
+    kernels(object);
+    code_of_an_npu_is_registered_only();
+    threads_register_and_launch(object);
+    nothing_is_refused_as_an_argument();
+    refusals_name_the_function_and_what_to_call();
+    return 0;
+}
