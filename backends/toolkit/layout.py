@@ -15,6 +15,9 @@ _ARCH = f"{platform.machine()}-linux"
 
 _PACKAGES = ("compiler", "hccl", "opp", "runtime", "toolkit")
 
+# Directories in which older and newer releases have the headers of the inner runtime.
+_INNER_RUNTIME = ("include/experiment/runtime", "pkg_inc/runtime", f"{_ARCH}/pkg_inc/runtime")
+
 # Directories in which others have headers and libraries, too; build files name them.
 _PARENTS = (_ARCH, "acllib", "compiler", "fwkacllib", "runtime")
 _OTHER_NAMES = {
@@ -27,10 +30,10 @@ _OTHER_NAMES = {
 DIRECTORIES = (
     "bin",
     "include/experiment/msprof",
-    "include/experiment/runtime",
     "lib64/stub",
     "opp/vendors",
     "tools",
+    *_INNER_RUNTIME,
     *_PARENTS,
     *_PACKAGES,
     *(f"share/info/{package}" for package in _PACKAGES),
@@ -47,6 +50,8 @@ def links() -> Iterator[tuple[str, str]]:
     headers = include_directory()
     for name in sorted(os.listdir(headers)):
         yield f"include/{name}", os.path.join(headers, name)
+    for place in _INNER_RUNTIME:
+        yield f"{place}/runtime", os.path.join(headers, "runtime")
     for library in libraries():
         for directory in ("lib64", "lib64/stub"):
             yield f"{directory}/{os.path.basename(library)}", library

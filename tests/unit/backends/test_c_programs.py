@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,7 +18,9 @@ from ascend_rt._generated.functions import LIBRARIES
 from ascend_rt.backends import include_directory, pkg_config_directory
 from ascend_rt.backends.sim import companion_directory, library_directory
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "c"
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples" / "c"
+DATA = ROOT / "tests" / "data"
 HEADERS = sorted(str(path.relative_to(include_directory())) for path in Path(include_directory()).rglob("*.h"))
 
 pytestmark = [
@@ -105,24 +108,122 @@ def test_a_program_that_was_linked_on_a_server_starts(tmp_path: Path, library: s
     expect_round_trip(program)
 
 
-@pytest.mark.parametrize("language", ["c", "c++"])
-@pytest.mark.parametrize("header", HEADERS)
-def test_every_header_stands_alone(tmp_path: Path, header: str, language: str) -> None:
-    source = tmp_path / "program.c"
-    declared = "ACLSIM_KERNEL(empty) {}" if header == "acl/aclsim_kernel.h" else "aclrtStream stream;"
-    source.write_text(f'#include "{header}"\n{declared}\n', encoding="utf-8")
-    output("cc", "-x", language, "-fsyntax-only", f"-I{include_directory()}", source)
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]
+STANDARDS = ["c99", "c++11", "c++17"]
 
 
-@pytest.mark.parametrize("language", ["c", "c++"])
-@pytest.mark.parametrize("order", [1, -1])
-def test_headers_go_together(tmp_path: Path, order: int, language: str) -> None:
-    source = tmp_path / "program.c"
-    others = [header for header in HEADERS if header != "acl/aclsim_kernel.h"][::order]
-    source.write_text("".join(f"#include <{header}>\n" for header in others), encoding="utf-8")
-    output("cc", "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include_directory()}", source)
+def compile_all(sources: list[Path], standard: str) -> None:
+    language = "c++" if standard.startswith("c++") else "c"
+    output("cc", "-x", language, f"-std={standard}", *STRICT, f"-I{include_directory()}", *sources)
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_every_header_stands_alone(tmp_path: Path, standard: str) -> None:
+    sources = []
+    for header in HEADERS:
+        declared = "ACLSIM_KERNEL(empty) {}" if header == "acl/aclsim_kernel.h" else "int declared;"
+        sources.append(tmp_path / f"{header.replace('/', '-')}.c")
+        sources[-1].write_text(f'#include "{header}"\n{declared}\n', encoding="utf-8")
+    compile_all(sources, standard)
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_headers_go_together(tmp_path: Path, standard: str) -> None:
+    others = [f"#include <{header}>\n" for header in HEADERS if header != "acl/aclsim_kernel.h"]
+    sources = [tmp_path / "forwards.c", tmp_path / "backwards.c"]
+    for source, lines in zip(sources, (others, others[::-1]), strict=True):
+        source.write_text("".join(lines), encoding="utf-8")
+    compile_all(sources, standard)
+
+
+def test_values_and_layouts_are_those_of_the_vendors_headers(tmp_path: Path) -> None:
+    # Written from what the vendor's public headers give with a compiler for 64-bit Linux.
+    layouts = json.loads((DATA / "header_layouts.json").read_text(encoding="utf-8"))
+    lines = ["#include <cstddef>\n", *(f'#include "{header}"\n' for header in layouts)]
+    for layout in layouts.values():
+        facts = [
+            *layout["constants"].items(),
+            *((f"sizeof({name})", size) for name, size in layout["sizes"].items()),
+            *(
+                (f"offsetof({name}, {member})", offset)
+                for name, members in layout["offsets"].items()
+                for member, offset in members.items()
+            ),
+        ]
+        lines += [f'static_assert((long long)({fact}) == {value}, "{fact}");\n' for fact, value in facts]
+    source = tmp_path / "layouts.c"
+    source.write_text("".join(lines), encoding="utf-8")
+    compile_all([source], "c++17")
+
+
+OVERLOADS = """
+#include <acl/acl_rt_api.h>
+#include <cstdio>
+
+int main() {
+    int *memory = nullptr, sent = 7, received = 0;
+    aclrtStream stream = nullptr;
+    bool is_fine = aclrtSetDevice(0) == ACL_SUCCESS && aclrtMalloc(&memory, 64) == ACL_SUCCESS &&
+                   aclrtCreateStream(&stream, 0, 0) == ACL_SUCCESS &&
+                   aclrtMemcpyAsync(memory, 64, &sent, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream) == ACL_SUCCESS &&
+                   aclrtSynchronizeStream(stream, 1000) == ACL_SUCCESS &&
+                   aclrtMemcpy(&received, 4, memory, 4, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS;
+    std::printf("%d %d\\n", is_fine, received);
+}
+"""
+
+INNER_RUNTIME = """
+#include <runtime/rt.h>
+#include <stdio.h>
+
+int main(void) {
+    void *memory = NULL;
+    rtStream_t stream = NULL;
+    int sent = 7, received = 0;
+    rtError_t codes[7];
+    codes[0] = rtSetDevice(0);
+    codes[1] = rtMalloc(&memory, 64, RT_MEMORY_HBM, 0);
+    codes[2] = rtStreamCreate(&stream, RT_STREAM_PRIORITY_DEFAULT);
+    codes[3] = rtMemcpyAsync(memory, 64, &sent, 4, RT_MEMCPY_HOST_TO_DEVICE, stream);
+    codes[4] = rtStreamSynchronize(stream);
+    codes[5] = rtMemcpy(&received, 4, memory, 4, RT_MEMCPY_DEVICE_TO_HOST);
+    codes[6] = rtStreamGetSqid(stream, NULL);
+    for (int i = 0; i < 7; ++i) printf("%d ", codes[i]);
+    printf("%d\\n", received);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(companion_directory() != library_directory(), reason="an editable install has two directories")
+@pytest.mark.parametrize(
+    ("source", "options", "printed"),
+    [
+        (OVERLOADS, ["-xc++", "-std=c++11"], "1 7"),
+        (INNER_RUNTIME, ["-xc", "-std=c99"], "0 0 0 0 0 0 207000 7"),
+    ],
+    ids=["overloads", "inner_runtime"],
+)
+def test_a_program_written_from_the_headers(tmp_path: Path, source: str, options: list[str], printed: str) -> None:
+    (tmp_path / "program.c").write_text(source, encoding="utf-8")
+    libraries = [f"-L{library_directory()}", "-lruntime", "-lascendcl", "-lstdc++"]
+    flags = ["-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{include_directory()}"]
+    output("cc", *flags, *options, tmp_path / "program.c", "-xnone", *libraries, "-o", tmp_path / "program")
+    assert output(tmp_path / "program", LD_LIBRARY_PATH=str(library_directory())) == printed
 
 
 def test_the_directories_are_those_of_the_package() -> None:
-    assert {"acl/acl.h", "acl/error_codes/rt_error_codes.h", "hccl/hccl.h", "hccl/hccl_types.h"} <= set(HEADERS)
+    assert {
+        "acl/acl.h",
+        "acl/acl_mdl.h",
+        "acl/acl_platform.h",
+        "acl/acl_rt_api.h",
+        "acl/error_codes/ge_error_codes.h",
+        "acl/error_codes/rt_error_codes.h",
+        "acl/ops/acl_dvpp.h",
+        "aclnn/aclnn_base.h",
+        "hccl/hccl.h",
+        "hccl/hccl_types.h",
+        "runtime/rt.h",
+    } <= set(HEADERS)
     assert told("sim-path") == str(library_directory())

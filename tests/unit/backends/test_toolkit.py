@@ -58,6 +58,13 @@ def test_headers_and_libraries_are_where_releases_have_them(home: Path, parent: 
     assert (home / parent / "lib64" / "libhccl.so").samefile(companion_directory() / "libhccl.so")
 
 
+@pytest.mark.parametrize(
+    "place", ["include", "include/experiment/runtime", "pkg_inc/runtime", f"{ARCH}/pkg_inc/runtime"]
+)
+def test_headers_of_the_inner_runtime_are_where_releases_have_them(home: Path, place: str) -> None:
+    assert (home / place / "runtime" / "rt.h").is_file()
+
+
 def test_every_library_is_in_it(home: Path) -> None:
     libraries = {path.name for path in (home / "lib64").glob("lib*.so")}
     assert libraries == {path.name for path in (home / "devlib").glob("lib*.so")}
