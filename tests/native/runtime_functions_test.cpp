@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "acl/acl_mdl.h"
+#include "acl/acl_platform.h"
 #include "check.h"
 #include "latch.h"
 #include "runtime/rt.h"
@@ -61,7 +62,21 @@ void texts_of_the_product() {
     CHECK_OK(rtGetSocSpec("version", "NpuArch", value, sizeof value));
     CHECK(std::string(value) == "2201");  // of the default product
     CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtGetSocSpec("AICoreSpec", "l1_size", value, sizeof value));
-    CHECK(recent_text().find("l1_size of AICoreSpec") != std::string::npos);
+    CHECK(recent_text().find("l1_size of AICoreSpec; it knows SoC_version of version, NpuArch") != std::string::npos);
+
+    CHECK_OK(aclplatformGetDeviceInfo(ACL_PLATFORM_SOC_VERSION, value, sizeof value));
+    CHECK(std::string(value) == name);
+    for (const aclplatformDevInfo each :
+         {ACL_PLATFORM_AICORE_CNT, ACL_PLATFORM_L2_SIZE, ACL_PLATFORM_MEMORY_SIZE, ACL_PLATFORM_NPU_ARCH}) {
+        CHECK_OK(aclplatformGetDeviceInfo(each, value, sizeof value));
+        CHECK(std::stoull(value) > 0);
+    }
+    CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclplatformGetDeviceInfo(ACL_PLATFORM_CUBE_FREQ, value, sizeof value));
+    CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclplatformGetDeviceInfo(ACL_PLATFORM_SOC_VERSION, value, 2));
+    CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclplatformGetDeviceInfo(ACL_PLATFORM_SOC_VERSION, nullptr, 2));
+    CHECK_CODE(ACL_ERROR_INVALID_PARAM, aclplatformGetDeviceInfo(static_cast<aclplatformDevInfo>(17), value, 2));
+    CHECK_CODE(ACL_ERROR_API_NOT_SUPPORT,
+               aclplatformGetInstructionInfo(ACL_PLATFORM_CORE_TYPE_AI_CORE, "mmad", value, sizeof value));
 }
 
 void contexts() {

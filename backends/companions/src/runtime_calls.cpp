@@ -299,6 +299,8 @@ aclError soc_value(const char *label, const char *key, char *value, std::uint32_
         {"SoCInfo", "ai_core_cnt", ACL_DEV_ATTR_AICORE_CORE_NUM},
         {"SoCInfo", "cube_core_cnt", ACL_DEV_ATTR_CUBE_CORE_NUM},
         {"SoCInfo", "vector_core_cnt", ACL_DEV_ATTR_VECTOR_CORE_NUM},
+        {"SoCInfo", "l2_size", ACL_DEV_ATTR_L2_CACHE_SIZE},
+        {"SoCInfo", "memory_size", ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE},
     };
     const auto is_asked = [&](const char *of_label, const char *of_key) {
         return std::strcmp(label, of_label) == 0 && std::strcmp(key, of_key) == 0;
@@ -313,9 +315,12 @@ aclError soc_value(const char *label, const char *key, char *value, std::uint32_
             return code == ACL_SUCCESS ? copy_text(std::to_string(number), value, length) : code;
         }
     }
-    refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, std::string("the simulator does not know ") + key + " of " + label +
-                                                 "; it knows version: NpuArch, " +
-                                                 "SoC_version; SoCInfo: ai_core_cnt, cube_core_cnt, vector_core_cnt");
+    std::string known = "SoC_version of version";
+    for (const Known &each : kKnown) {
+        known += std::string(", ") + each.key + " of " + each.label;
+    }
+    refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+           std::string("the simulator does not know ") + key + " of " + label + "; it knows " + known);
 }
 
 aclError open_memory(void **memory, const char *key) {

@@ -1,5 +1,5 @@
 /* Sizes and counts of the hardware, and instructions that it has. The functions are in libplatform.so. */
-/* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no description of the hardware */
+/* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no list of instructions */
 #pragma once
 
 #include "acl_base.h"
