@@ -3,7 +3,7 @@
 
 Every function of the headers has a weak definition that refuses; a library's own, where there is one, takes its place
 when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. The inner functions of the runtime in
-`runtime.CALLS` call the documented ones. A list of names stands for functions without declarations, and refuses them.
+`runtime.CALLS` call the documented ones. A list of names is for functions without declarations, which are refused.
 """
 
 from __future__ import annotations

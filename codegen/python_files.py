@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python files that follow from the ABI headers, and are committed.
+"""The files that follow from the ABI headers and other tables, and are committed.
 
 ``ascend_rt/enums.py``                   enumerations, flags and error codes
 ``ascend_rt/_generated/error_table.py``  code -> name, group, meaning, what to do
 ``ascend_rt/_generated/functions.py``    function -> family, first release, products, whether the facade wraps it
 ``ascend_rt/_aclrt.pyi``                 types of the compiled module, so that editors complete the C names
 ``ascend_rt/pyacl/*.pyi``                types of the functions of pyACL
+``docs/inner_runtime.md``                the runtime's inner functions that are simulated
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from codegen import aclrt, declarations, pyacl
+from codegen import aclrt, declarations, pyacl, runtime
 from codegen.declarations import Declarations, Function
 from codegen.pyacl import Entry
 
@@ -209,5 +210,6 @@ def generated() -> dict[Path, str]:
         package / "_generated" / "error_table.py": error_table(declared),
         package / "_generated" / "functions.py": function_table(declared),
         package / "_aclrt.pyi": stubs(declared, aclrt.support()),
+        ROOT / "docs" / "inner_runtime.md": runtime.page(),
         **stubs_of_pyacl,
     }

@@ -60,7 +60,7 @@ void texts_of_the_product() {
     CHECK_OK(rtGetSocSpec("version", "SoC_version", value, sizeof value));
     CHECK(std::string(value) == name);
     CHECK_OK(rtGetSocSpec("version", "NpuArch", value, sizeof value));
-    CHECK(std::string(value) == "2201");  // of the default product
+    CHECK(std::string(value) == "2201");  // value of the default product
     CHECK_CODE(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, rtGetSocSpec("AICoreSpec", "l1_size", value, sizeof value));
     CHECK(recent_text().find("l1_size of AICoreSpec; it knows SoC_version of version, NpuArch") != std::string::npos);
 

@@ -10,11 +10,11 @@
 
 namespace companions {
 
-// Binaries, with handles of their own.
+// Binaries. Their handles are not those of aclrtBinaryLoad.
 aclError register_binary(const rtDevBinary_t *binary, void **handle);
 aclError unregister_binary(void *handle);
 
-// Kernels: the address stands for the kernel with the given name in the binary.
+// Kernels: the address means the kernel with the given name in the binary.
 aclError register_stub(void *binary, const void *stub, const char *stub_name, const void *kernel_name);
 aclError find_stub(const char *stub_name, void **stub);
 
