@@ -55,6 +55,7 @@ CALLS = {
     "rtSetDevice": "aclrtSetDevice",
     "rtSetDeviceEx": "aclrtSetDevice",
     "rtSetDeviceSatMode": "aclrtSetDeviceSatMode(as<aclrtFloatOverflowMode>(floatOverflowMode))",
+    "rtSetDeviceWithFlags": "aclrtSetDevice(deviceId)",
     "rtSetDeviceWithoutTsd": "aclrtSetDevice",
     "rtSetSysParamOpt": "aclrtSetSysParamOpt(as<aclSysParamOpt>(configOpt), configVal)",
     "rtSetTSDevice": "aclrtSetTsDevice(as<aclrtTsId>(tsId))",
@@ -108,7 +109,7 @@ CALLS = {
     "rtStreamSynchronizeWithTimeout": "aclrtSynchronizeStreamWithTimeout",
     "rtStreamTaskClean": "aclrtPersistentTaskClean",
     "rtStreamWaitEvent": "aclrtStreamWaitEvent",
-    "rtStreamWaitEventWithTimeout": "aclrtStreamWaitEventWithTimeout(stm, evt, as<int32_t>(timeout))",
+    "rtStreamWaitEventWithTimeout": "wait_for_event(stm, evt, timeout)",
     "rtThreadExchangeCaptureMode": "aclmdlRICaptureThreadExchangeMode(as<aclmdlRICaptureMode *>(mode))",
     # events
     "rtEventCreate": "aclrtCreateEvent",
@@ -291,6 +292,7 @@ _BEHIND = {
     "soc_name": "aclrtGetSocName",
     "soc_value": "aclrtGetDeviceInfo",
     "unregister_binary": "aclrtBinaryUnLoad, on each device",
+    "wait_for_event": "aclrtStreamWaitEventWithTimeout",
 }
 
 _PAGE = """\
@@ -301,8 +303,8 @@ Some libraries and programs call the runtime below its documented interface, in 
 `rtStreamCreate`, `rtKernelLaunch`. `runtime/rt.h` declares what they use; [native clients](native_clients.md) has the
 places of the header.
 
-The {count} functions of this table do what the documented function behind them does. They return the runtime's own codes:
-where the documented function has `ACL_ERROR_INVALID_PARAM` (100000), they have `ACL_ERROR_RT_PARAM_INVALID`
+The {count} functions of this table do what the documented function behind them does. They return the runtime's own
+codes: where the documented function has `ACL_ERROR_INVALID_PARAM` (100000), they have `ACL_ERROR_RT_PARAM_INVALID`
 (107000). Values that the documented function has no parameter for, such as flags of a context, are refused.
 
 - `rtDevBinaryRegister` and `rtFunctionRegister` need no device. A binary is loaded at the first launch on each device,

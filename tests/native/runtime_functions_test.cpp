@@ -1,5 +1,8 @@
 // The runtime's inner functions (rt*): values of those that call documented functions, arguments that are wrong,
 // kernels that are registered before there is a device, and functions that are refused.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -153,16 +156,50 @@ void virtual_memory() {
     CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtMallocPhysical(&physical, granularity, nullptr, 0));
 }
 
-void memory_of_other_processes_is_closed_by_address() {
-    void *memory = nullptr, *opened = nullptr;
-    CHECK_OK(rtMalloc(&memory, 2 << 20, RT_MEMORY_HBM, kModule));
+constexpr std::uint64_t kShared = 2 << 20;
+
+// Exports memory to the parent until it closes its pipe.
+[[noreturn]] void export_memory(int to_parent, int from_parent) {
+    CHECK_OK(rtSetDevice(0));
+    void *memory = nullptr;
     char name[65] = {};
-    CHECK_OK(rtIpcSetMemoryName(memory, 2 << 20, name, sizeof name));
-    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtIpcCloseMemory(memory));
-    CHECK(recent_text().find("is not memory that rtIpcOpenMemory has opened") != std::string::npos);
-    CHECK(rtIpcOpenMemory(&opened, "no such name") != ACL_SUCCESS);
+    std::int32_t parent = getppid();
+    CHECK_OK(rtMalloc(&memory, kShared, RT_MEMORY_HBM, kModule));
+    CHECK_OK(rtMemset(memory, kShared, 6, kShared));
+    CHECK_OK(rtIpcSetMemoryName(memory, kShared, name, sizeof name));
+    CHECK_OK(rtSetIpcMemPid(name, &parent, 1));
+    CHECK(write(to_parent, name, sizeof name) == sizeof name);
+    CHECK(read(from_parent, name, 1) == 0);
     CHECK_OK(rtIpcDestroyMemoryName(name));
     CHECK_OK(rtFree(memory));
+    _exit(0);
+}
+
+void memory_of_another_process_is_closed_by_address() {
+    int names[2], end[2];
+    CHECK(pipe(names) == 0 && pipe(end) == 0);
+    const pid_t process = fork();
+    CHECK(process >= 0);
+    if (process == 0) {
+        close(end[1]);
+        export_memory(names[1], end[0]);
+    }
+    char name[65] = {};
+    CHECK(read(names[0], name, sizeof name) == sizeof name);
+    CHECK_OK(rtSetDevice(0));
+    void *opened = nullptr;
+    CHECK(rtIpcOpenMemory(&opened, "no such name") != ACL_SUCCESS);
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtIpcCloseMemory(name));
+    CHECK(recent_text().find("is not memory that rtIpcOpenMemory has opened") != std::string::npos);
+    CHECK_OK(rtIpcOpenMemory(&opened, name));
+    unsigned char first = 0;
+    CHECK_OK(rtMemcpy(&first, 1, opened, 1, RT_MEMCPY_DEVICE_TO_HOST));
+    CHECK(first == 6);
+    CHECK_OK(rtIpcCloseMemory(opened));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtIpcCloseMemory(opened));
+    close(end[1]);
+    int status = 0;
+    CHECK(waitpid(process, &status, 0) == process && status == 0);
 }
 
 void streams_and_events() {
@@ -189,6 +226,8 @@ void streams_and_events() {
     CHECK(held.entered.opens());
     CHECK_OK(rtEventRecord(event, stream));
     CHECK_OK(rtStreamWaitEvent(other, event));
+    CHECK_OK(rtStreamWaitEventWithTimeout(other, event, UINT32_MAX));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtStreamWaitEventWithTimeout(other, event, UINT32_MAX - 1));
     CHECK_CODE(ACL_ERROR_RT_STREAM_NOT_COMPLETE, rtStreamQuery(stream));
     CHECK_CODE(ACL_ERROR_RT_STREAM_NOT_COMPLETE, rtStreamQuery(other));
     CHECK_CODE(ACL_ERROR_RT_EVENT_NOT_COMPLETE, rtEventQuery(event));
@@ -426,12 +465,12 @@ int main(int count, char **arguments) {
     CHECK(count == 2);
     std::ifstream file(arguments[1], std::ios::binary);
     const Object object(std::istreambuf_iterator<char>(file), {});
+    memory_of_another_process_is_closed_by_address();  // first, because it forks
     devices();
     texts_of_the_product();
     contexts();
     memory_and_copies();
     virtual_memory();
-    memory_of_other_processes_is_closed_by_address();
     streams_and_events();
     models();
     kernels(object);

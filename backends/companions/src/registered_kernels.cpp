@@ -12,10 +12,17 @@
 namespace companions {
 namespace {
 
+// A registered binary. Calls that use it hold a reference, so it ends after the last of them, without a lock.
 struct Program {
     std::uint32_t magic;
     std::vector<char> data;
     std::map<std::int32_t, aclrtBinHandle> loaded;  // by device
+
+    ~Program() {
+        for (const auto &[device, binary] : loaded) {
+            aclrtBinaryUnLoad(binary);  // fails for one that ended with its device
+        }
+    }
 };
 
 struct Stub {
@@ -43,7 +50,7 @@ void require_binary(const rtDevBinary_t *binary) {
     }
 }
 
-// The simulator's own kernels are loaded without a kind, and so are those of the AI CPU.
+// Binaries of other kinds, such as those of the AI CPU, are loaded without the option for the kind.
 bool has_documented_kind(std::uint32_t magic) {
     return magic == ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE || magic == ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE ||
            magic == ACL_RT_BINARY_MAGIC_ELF_AICORE;
@@ -88,12 +95,14 @@ aclrtBinHandle loaded_on_device(Program &program) {
     }
     aclrtBinHandle handle = nullptr;
     demand(load(program.data.data(), program.data.size(), program.magic, &handle));
-    const std::lock_guard<std::mutex> guard(mutex);
+    std::unique_lock<std::mutex> lock(mutex);
     const auto [place, is_new] = program.loaded.emplace(device, handle);
+    const aclrtBinHandle found = place->second;
+    lock.unlock();
     if (!is_new) {
         aclrtBinaryUnLoad(handle);  // another thread was faster
     }
-    return place->second;
+    return found;
 }
 
 // Finds a function of the program on the current device. A reset of the device ends the loaded binary, and the function
@@ -122,7 +131,9 @@ aclError register_binary(const rtDevBinary_t *binary, void **handle) {
     require_binary(binary);
     require(handle, "hdl");
     const auto *const data = static_cast<const char *>(binary->data);
-    auto program = std::make_shared<Program>(Program{binary->magic, {data, data + binary->length}, {}});
+    auto program = std::make_shared<Program>();
+    program->magic = binary->magic;
+    program->data.assign(data, data + binary->length);
     Registry &all = registry();
     const std::lock_guard<std::mutex> guard(all.mutex);
     *handle = program.get();
@@ -132,20 +143,11 @@ aclError register_binary(const rtDevBinary_t *binary, void **handle) {
 
 aclError unregister_binary(void *handle) {
     const std::shared_ptr<Program> program = program_at(handle);
-    std::map<std::int32_t, aclrtBinHandle> loaded;
-    {
-        Registry &all = registry();
-        const std::lock_guard<std::mutex> guard(all.mutex);
-        if (all.programs.erase(program.get()) == 0) {
-            return ACL_SUCCESS;  // by another thread
-        }
-        for (auto stub = all.stubs.begin(); stub != all.stubs.end();) {
-            stub = stub->second.program == program.get() ? all.stubs.erase(stub) : std::next(stub);
-        }
-        loaded.swap(program->loaded);
-    }
-    for (const auto &[device, binary] : loaded) {
-        aclrtBinaryUnLoad(binary);  // fails for one that ended with its device
+    Registry &all = registry();
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    all.programs.erase(program.get());
+    for (auto stub = all.stubs.begin(); stub != all.stubs.end();) {
+        stub = stub->second.program == program.get() ? all.stubs.erase(stub) : std::next(stub);
     }
     return ACL_SUCCESS;
 }

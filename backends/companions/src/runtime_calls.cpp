@@ -1,6 +1,7 @@
 #include "runtime_calls.h"
 
 #include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -321,6 +322,17 @@ aclError soc_value(const char *label, const char *key, char *value, std::uint32_
     }
     refuse(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
            std::string("the simulator does not know ") + key + " of " + label + "; it knows " + known);
+}
+
+// The highest number is the time limit that rtSetOpWaitTimeOut sets, as in a call without one.
+aclError wait_for_event(rtStream_t stream, rtEvent_t event, std::uint32_t timeout) {
+    if (timeout == std::numeric_limits<std::uint32_t>::max()) {
+        return aclrtStreamWaitEvent(stream, event);
+    }
+    if (timeout > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) {
+        refuse(ACL_ERROR_RT_PARAM_INVALID, "timeout is " + std::to_string(timeout));
+    }
+    return aclrtStreamWaitEventWithTimeout(stream, event, static_cast<std::int32_t>(timeout));
 }
 
 aclError open_memory(void **memory, const char *key) {

@@ -91,6 +91,7 @@ aclError failure_mode(rtStream_t stream, std::uint64_t *mode);
 aclError flags_of(rtStream_t stream, std::uint32_t *flags);
 aclError soc_name(char *name, std::uint32_t length);
 aclError soc_value(const char *label, const char *key, char *value, std::uint32_t length);
+aclError wait_for_event(rtStream_t stream, rtEvent_t event, std::uint32_t timeout);
 
 // Memory of other processes by address: the documented function closes it by key.
 aclError open_memory(void **memory, const char *key);
