@@ -244,6 +244,9 @@ void streams_and_events() {
     CHECK_OK(rtEventGetTimeStamp(&stamp, event));
     CHECK(stamp > 0);
 
+    CHECK(rtStreamQuery(event) != ACL_SUCCESS && rtStreamSynchronize(event) != ACL_SUCCESS);  // handles of another type
+    CHECK(rtEventQuery(stream) != ACL_SUCCESS && rtEventDestroy(stream) != ACL_SUCCESS);
+
     rtNotify_t notify = nullptr;
     CHECK_CODE(ACL_ERROR_RT_INVALID_DEVICEID, rtNotifyCreate(1, &notify));
     CHECK_OK(rtNotifyCreate(0, &notify));
@@ -356,6 +359,8 @@ void kernels(const Object &object) {
     CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, rtFunctionRegister(handle, &stub, "length_stub", "length", 0));
     CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, rtFunctionRegister(nullptr, &stub, "length_stub", "length", 0));
 
+    CHECK_CODE(ACL_ERROR_RT_INVALID_HANDLE, rtKernelLaunchWithHandle(handle, 0, 1, nullptr, nullptr, nullptr, nullptr));
+
     rtBinHandle loaded = nullptr;
     rtFuncHandle function = nullptr;
     CHECK_OK(rtBinaryLoad(&binary, &loaded));
@@ -399,6 +404,25 @@ void threads_register_and_launch(const Object &object) {
     for (std::thread &thread : threads) {
         thread.join();
     }
+}
+
+void a_thread_without_a_device() {
+    static const char stub = 0;
+    const char code[64] = "\177ELF";
+    const rtDevBinary_t binary = {RT_DEV_BINARY_MAGIC_ELF, 0, code, sizeof code};
+    std::thread([&] {
+        std::int32_t device = 0;
+        std::uint32_t cores = 0;
+        void *handle = nullptr, *memory = nullptr;
+        CHECK_CODE(ACL_ERROR_RT_CONTEXT_NULL, rtGetDevice(&device));
+        CHECK_CODE(ACL_ERROR_RT_CONTEXT_NULL, rtMalloc(&memory, kBytes, RT_MEMORY_HBM, kModule));
+        CHECK_CODE(ACL_ERROR_RT_CONTEXT_NULL, rtGetAiCoreCount(&cores));
+        CHECK(recent_text().find("call rtSetDevice") != std::string::npos);
+        CHECK_OK(rtDevBinaryRegister(&binary, &handle));
+        CHECK_OK(rtFunctionRegister(handle, &stub, "kernel", nullptr, 0));
+        CHECK_CODE(ACL_ERROR_RT_CONTEXT_NULL, rtKernelLaunch(&stub, 1, nullptr, 0, nullptr, nullptr));
+        CHECK_OK(rtDevBinaryUnRegister(handle));
+    }).join();
 }
 
 void nothing_is_refused_as_an_argument() {
@@ -476,6 +500,7 @@ int main(int count, char **arguments) {
     kernels(object);
     code_of_an_npu_is_registered_only();
     threads_register_and_launch(object);
+    a_thread_without_a_device();
     nothing_is_refused_as_an_argument();
     refusals_name_the_function_and_what_to_call();
     return 0;
