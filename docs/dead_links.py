@@ -17,7 +17,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[1]
-_OURS = re.compile(r"/(?:blob|tree|edit|raw)/main/(?P<path>[^#?]*)(?:\?[^#]*)?(?:#L(?P<first>\d+)-L(?P<last>\d+))?")
+_OURS = re.compile(
+    r"/(?:blob|tree|edit|raw)/main/(?P<path>[^#?]*)(?:\?[^#]*)?(?:#L(?P<first>\d+)-L(?P<last>\d+)|#[^L].*)?"
+)
 
 
 class Page(HTMLParser):

@@ -53,6 +53,7 @@ LINKS = {
     SOURCE: True,
     f"{SOURCE}#L1-L2": True,
     f"{SOURCE}#L2-L3": False,
+    f"{SOURCE}#a-heading": True,
     "https://example.org/us/blob/main/b.py": False,
     "https://example.org/us/tree/main/docs": True,
     "https://example.org/us/edit/main/absent.md": False,
@@ -96,6 +97,7 @@ Page
 .. autofunction:: ascend_rt.versions.since
 .. autoclass:: Timeout
    :no-members:
+.. automethod:: Event.from_handle
 .. automethod:: Event.record
 .. autoproperty:: Event.is_done
 .. autofunction:: ascend_rt.sim.held
@@ -159,6 +161,7 @@ def test_without_inventories_names_are_no_links_and_objects_lead_to_their_declar
         "def copy(dst: Operand, src: Operand) -> None:",
         "def since(name: str) -> str | None:",
         "class Timeout(AclError, TimeoutError):",
+        "@classmethod",
         "def record(self, stream: Stream | None = None) -> None:",  # whose body is in C
         "@property",
         "@block",

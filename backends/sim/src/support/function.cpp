@@ -42,9 +42,12 @@ std::size_t edit_distance(const std::string &from, const std::string &to) {
 
 std::string suggest_function(const std::string &name) {
     constexpr std::size_t kLongest = 128;  // of a name that can be a misspelt one
+    if (name.size() > kLongest || find_function(name.c_str()) != Function::None) {
+        return "";
+    }
     std::size_t least = name.size() / 4 + 1;
     const char *nearest = nullptr;
-    for (std::size_t i = 1; i < static_cast<std::size_t>(Function::Count) && name.size() <= kLongest; ++i) {
+    for (std::size_t i = 1; i < static_cast<std::size_t>(Function::Count); ++i) {
         const auto function = static_cast<Function>(i);
         const std::size_t distance = is_simulated(function) ? edit_distance(name, info_of(function).name) : least;
         if (distance < least) {
