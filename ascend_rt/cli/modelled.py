@@ -27,7 +27,7 @@ _COPIES = {"host to device": "copy_host_to_device", "device to host": "copy_devi
 
 _BYTES = 16 << 20
 _CHUNK_MIB = 1
-_TOLERANCE = 1.25  # of the copies, against what they cost: above it the host was too slow for the model
+_TOLERANCE = 1.25  # ratio of the copies' time to their cost, above which the host was too slow for the model
 _SECONDS = 60
 
 

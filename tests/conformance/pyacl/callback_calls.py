@@ -77,7 +77,7 @@ def _(acl: Recorder) -> None:
     acl("rt.subscribe_report", threading.get_ident(), s)
 
     class Thing:
-        pass
+        __module__ = "__main__"  # as when the calls were recorded
 
     x = Thing()
     alive = weakref.ref(x)

@@ -41,7 +41,7 @@ std::size_t edit_distance(const std::string &from, const std::string &to) {
 }  // namespace
 
 std::string suggest_function(const std::string &name) {
-    constexpr std::size_t kLongest = 128;  // of a name that can be a misspelt one
+    constexpr std::size_t kLongest = 128;  // longer names are not compared
     if (name.size() > kLongest || find_function(name.c_str()) != Function::None) {
         return "";
     }
