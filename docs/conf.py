@@ -137,9 +137,8 @@ def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
 
 def _place_of(found: Any) -> tuple[str, int, int] | None:
     """Return file, first and last line of a class, function, method or property; None for other objects."""
-    found = inspect.unwrap(
-        getattr(found, "fget", None) or getattr(found, "__func__", found)
-    )  # the function of a class method
+    function = getattr(found, "fget", None) or getattr(found, "__func__", None)
+    found = inspect.unwrap(function or found)
     if not (inspect.isclass(found) or inspect.isfunction(found)):
         return None
     lines, first = inspect.getsourcelines(found)
