@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple, TextIO
 
 from ascend_rt import __version__
 from ascend_rt._runtime import driver
@@ -165,11 +165,18 @@ def _warnings_without_places() -> Iterator[None]:
     """Print warnings of the package like errors: the line of source that Python shows is not one of the user's."""
     show = warnings.showwarning
 
-    def print_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    def print_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         if issubclass(category, AclWarning):
             print(f"ascend-rt: warning: {message}", file=sys.stderr)
         else:
-            show(message, category, *place)
+            show(message, category, filename, lineno, file, line)
 
     warnings.showwarning = print_warning
     try:
