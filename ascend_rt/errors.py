@@ -3,7 +3,8 @@
 
 Each subclass also inherits from the matching built-in exception, so ``except TimeoutError`` works too. An error that
 cannot be raised, because it happens in a destructor or when the interpreter exits, becomes an :class:`AclWarning`.
-Arguments of a wrong type or value, which never reach the runtime, raise ``TypeError`` and ``ValueError`` as usual.
+Arguments of a wrong type or value, which never reach the runtime, raise ``TypeError`` and ``ValueError`` as usual, and
+files that cannot be opened ``OSError``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AscendError(Exception):
-    """The base class of every exception of this package, except those for wrong arguments.
+    """The base class of every exception of this package, except those for wrong arguments and unreadable files.
 
     Examples
     --------

@@ -161,8 +161,10 @@ class Binary(Resource):
 
     Raises
     ------
+    FileNotFoundError, PermissionError, IsADirectoryError
+        The file cannot be opened; the runtime is not called.
     InvalidArgument
-        The file cannot be read, or is not a kernel binary.
+        The file or the content is not a kernel binary.
 
     Notes
     -----
@@ -188,8 +190,9 @@ class Binary(Resource):
         self._kernels: dict[str, Any] = {}
         if isinstance(source, str | os.PathLike):
             self._content: Any = None
-            path = os.fsencode(os.path.abspath(source))
-            self._make(HOST, out, "aclrtBinaryLoadFromFile", path, chosen.pointer, out)
+            path = os.path.abspath(source)
+            with open(path, "rb"):  # raises what Python raises; the runtime does not say what was wrong with the file
+                self._make(HOST, out, "aclrtBinaryLoadFromFile", os.fsencode(path), chosen.pointer, out)
         else:
             self._content = ffi.from_buffer("char[]", source)  # a lazy binary may be read later
             arguments = self._content, len(self._content), chosen.pointer, out

@@ -244,6 +244,10 @@ def _rows_of_both(
     dst: Operand, src: Operand, width: int, height: int, dst_pitch: int | None, src_pitch: int | None
 ) -> tuple[Any, ...]:
     """Return the arguments of a two-dimensional copy, without the stream."""
+    numbers = {"width": width, "height": height, "dst_pitch": dst_pitch, "src_pitch": src_pitch}
+    for name, number in numbers.items():
+        if number is not None and index(number) < 0:
+            raise ValueError(f"{name} must not be negative, got {number}")
     width, height = index(width), index(height)
     to, to_pitch, to_device = _rows(dst, dst_pitch, width, height, writable=True)
     source, from_pitch, from_device = _rows(src, src_pitch, width, height, writable=False)
@@ -252,12 +256,10 @@ def _rows_of_both(
 
 def _rows(operand: Operand, pitch: int | None, width: int, height: int, *, writable: bool) -> tuple[Any, int, bool]:
     """Return one side of a two-dimensional copy: its address, its pitch, and True if it is on the device."""
-    if min(width, height) < 0:
-        raise ValueError(f"expected at least 1 row of 1 byte, got {height} rows of {width} bytes")
     if pitch is None and _is_matrix(operand):
         return _rows_of_array(operand, width, height, writable=writable)
     pointer, nbytes, is_device = _span(operand, writable)
-    pitch = width if pitch is None else check_size(pitch)
+    pitch = width if pitch is None else index(pitch)
     if height > 0 and (height - 1) * pitch + width > nbytes:
         raise ValueError(f"{height} rows of {width} bytes, {pitch} apart, do not fit into {nbytes} bytes")
     return pointer, pitch, is_device

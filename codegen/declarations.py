@@ -145,7 +145,7 @@ def parse(headers: Iterable[tuple[str, str]], types: str = "") -> Declarations:
 
 
 def _for_cffi(header: str) -> str:
-    """Return the header without comments and without the directives that cffi does not know."""
+    """Return the header without comments and without what cffi does not know: directives, and a word of GNU C."""
     lines = _COMMENT.sub("", header).replace("__extension__ ", "").splitlines()
     return "".join(f"{line}\n" for line in lines if line.strip() and not line.startswith(("#include", "#pragma")))
 

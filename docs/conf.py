@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """How Sphinx makes the guide and the reference: ``sphinx-build -W -n docs docs/_build``.
 
-Needs no network. With ``-t online`` it reads the inventories of Python and numpy, and names link there.
+Names of Python and numpy link to their documents if these can be reached. Nothing else needs a network.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+import tempfile
+import zlib
 from enum import EnumMeta
 from importlib.metadata import metadata
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
@@ -18,6 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
+import ascend_rt
 from ascend_rt import Library, __version__, enums
 from ascend_rt import cli as command_line
 from ascend_rt._native import in_c
@@ -27,11 +33,13 @@ assert "ascend_rt.event" not in sys.modules, "a module that declares such functi
 in_c.in_c = lambda declared: declared
 
 HERE = Path(__file__).resolve().parent
+PACKAGE = Path(ascend_rt.__file__).parent
 
 project = "ascend_rt"
 author = "the authors of ascend_rt"
 copyright = author
 version = release = __version__
+BRANCH = "main"
 URLS = dict(entry.split(", ", 1) for entry in metadata("ascend_rt").get_all("Project-URL") or [])
 
 extensions = [
@@ -39,7 +47,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.intersphinx",
-    "sphinx.ext.viewcode",
+    "sphinx.ext.linkcode",
     "sphinx_copybutton",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -55,18 +63,28 @@ html_favicon = "_static/favicon.svg"
 if "Repository" in URLS:  # "Edit this page"
     html_theme_options = {
         "source_repository": URLS["Repository"],
-        "source_branch": "main",
+        "source_branch": BRANCH,
         "source_directory": "docs/",
     }
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-if "online" in tags:  # noqa: F821  (Sphinx defines it)
-    intersphinx_mapping = {
-        "python": ("https://docs.python.org/3", None),
-        "numpy": ("https://numpy.org/doc/stable", None),
-    }
+# --- names of Python and numpy ----------------------------------------------------------------------------------------
+
+# Without a network an inventory without names is read instead, which is not worth a warning.
+_no_names = tempfile.NamedTemporaryFile(suffix=".inv")  # noqa: SIM115  (until the end of the build)
+_no_names.write(
+    b"# Sphinx inventory version 2\n# Project: none\n# Version: none\n"
+    b"# The remainder of this file is compressed using zlib.\n" + zlib.compress(b"")
+)
+_no_names.flush()
+
+intersphinx_timeout = 5
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3", (None, _no_names.name)),
+    "numpy": ("https://numpy.org/doc/stable", (None, _no_names.name)),
+}
 
 # --- Markdown: what also reads well on a repository page --------------------------------------------------------------
 
@@ -88,7 +106,7 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # several to a line
 napoleon_use_rtype = False
 
 nitpick_ignore_regex = [
-    # Documented elsewhere, and a link only in a build that is online.
+    # Documented elsewhere; links if their inventories can be reached.
     (
         r"py:.*",
         r"(abc|asyncio|collections|contextlib|ctypes|enum|math|np|numpy|os|types|typing|typing_extensions|uuid)\..*|UUID",
@@ -103,6 +121,31 @@ nitpick_ignore_regex = [
 ]
 
 
+# --- links to the sources ---------------------------------------------------------------------------------------------
+
+
+def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
+    """Return where the repository shows an object; for one whose body is in C, its declaration in Python."""
+    if domain != "py" or "Repository" not in URLS:
+        return None
+    place = _place_of(resolve_name(f"{info['module']}:{info['fullname']}"))
+    if place is None:
+        return None
+    path, first, last = place
+    return f"{URLS['Repository']}/blob/{BRANCH}/{path}#L{first}-L{last}"
+
+
+def _place_of(found: Any) -> tuple[str, int, int] | None:
+    """Return file, first and last line of a class, function, method or property; None for other objects."""
+    function = getattr(found, "fget", None) or getattr(found, "__func__", None)
+    found = inspect.unwrap(function or found)
+    if not (inspect.isclass(found) or inspect.isfunction(found)):
+        return None
+    lines, first = inspect.getsourcelines(found)
+    path = Path(inspect.getfile(found)).relative_to(PACKAGE)
+    return (path if path.parts[0] == "backends" else PACKAGE.name / path).as_posix(), first, first + len(lines) - 1
+
+
 def setup(app: Sphinx) -> None:
     """Connect what this project needs beyond the extensions."""
     app.add_directive("command-help", CommandHelp)
@@ -110,7 +153,8 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-bases", _without_bases_in_c)
     app.connect("autodoc-process-signature", _without_arguments_of_exceptions)
     app.connect("autodoc-skip-member", _is_field_of_tuple)
-    app.connect("missing-reference", _look_in_the_package)
+    # Before intersphinx: copy is a function here, and a module of Python.
+    app.connect("missing-reference", _look_in_the_package, priority=400)
     app.connect("source-read", _links_within_the_site)
 
 

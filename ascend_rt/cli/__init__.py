@@ -11,16 +11,18 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from ascend_rt import __version__
 from ascend_rt._runtime import driver
 from ascend_rt.cli.parser import Parser, suggestion
 from ascend_rt.cli.terminal import CommandError, UsageError, in_words
-from ascend_rt.errors import AclError, LibraryError, in_full
+from ascend_rt.errors import AclError, AclWarning, LibraryError, in_full
 
 # Errors that a user can cause and correct; anything else is a bug and keeps its traceback.
 _USER_ERRORS = (AclError, CommandError, LibraryError, ValueError)
@@ -151,10 +153,36 @@ def _main(arguments: list[str]) -> int:
     if parsed.backend:
         driver.choose(parsed.backend, "--backend")
     try:
-        return int(parsed.main(parsed))
+        with nullcontext() if parsed.command == "run" else _warnings_without_places():
+            return int(parsed.main(parsed))
     except UsageError as error:
         command: Parser = parsed.parser
         command.error(str(error))
+
+
+@contextmanager
+def _warnings_without_places() -> Iterator[None]:
+    """Print warnings of the package like errors: the line of source that Python shows is not one of the user's."""
+    show = warnings.showwarning
+
+    def print_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, AclWarning):
+            print(f"ascend-rt: warning: {message}", file=sys.stderr)
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = print_warning
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
 
 
 def _give_up_output() -> None:

@@ -28,7 +28,7 @@ import numpy as np
 
 from ascend_rt._runtime.driver import library
 from ascend_rt.backends import IN_WORDS
-from ascend_rt.cli import terminal, timeline
+from ascend_rt.cli import modelled, terminal, timeline
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, TaskFailed, Timeout
 from ascend_rt.event import Event
@@ -392,8 +392,8 @@ def _overlap(gain: float, backend: str) -> list[str]:
         return [f"overlap   {gain:.2f} times as fast as one step after the other"]
     cause = "the copies share the memory bandwidth of this host" if backend == "sim" else "the copies share a link"
     lines = [f"overlap   none: {cause}", f"          {gain:.2f} times as fast as one step after the other"]
-    if backend == "sim":
-        lines.append("          a card has an engine for each direction; ASCEND_RT_SIM_PROFILE simulates its times")
+    if backend == "sim" and "ASCEND_RT_SIM_PROFILE" not in os.environ:
+        lines += modelled.in_words(modelled.run())
     return lines
 
 

@@ -175,6 +175,6 @@ def _device_in_words(device: dict[str, Any]) -> str:
 
 
 def _family_in_words(name: str, present: dict[str, int], missing: list[str]) -> str:
-    where = "".join(f", {count} in {os.path.basename(path)}" for path, count in present.items())
-    absent = f", missing: {', '.join(missing)}" if missing else ""
-    return f"{name}: {sum(present.values())} of {sum(present.values()) + len(missing)}{where}{absent}"
+    parts = [f"{count} in {os.path.basename(path)}" for path, count in present.items()]
+    parts += [f"{len(missing)} in no library: {', '.join(missing)}"] if missing else []
+    return f"{name}, {sum(present.values()) + len(missing)} functions: {'; '.join(parts)}"

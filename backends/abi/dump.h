@@ -24,7 +24,7 @@ typedef struct acldumpChunk {
     uint32_t isLastChunk;
     int64_t offset;
     int32_t flag;
-    __extension__ uint8_t dataBuf[];
+    __extension__ uint8_t dataBuf[]; /* C++ has no flexible arrays */
 } acldumpChunk;
 
 typedef enum acldumpTensorType {

@@ -100,7 +100,7 @@ typedef struct aclmdlRITaskParams {
     void *opInfoPtr;
     size_t opInfoSize;
     uint8_t rsv1[32];
-    __extension__ union {
+    __extension__ union { /* C99 has no unnamed unions */
         uint8_t rsv2[128];
         struct aclmdlRIKernelTaskParams kernelTaskParams;
         struct aclmdlRIEventRecordTaskParams eventRecordTaskParams;

@@ -103,7 +103,7 @@ const Row kRows[] = {
     // codes
     {report_of(R"("codes": 1)"), "profile.codes is 1; allowed is an object"},
     {report_of(R"("codes": {"aclrtMallocs": {}})"),
-     R"(profile.codes has an unknown member "aclrtMallocs"; allowed are functions of the C API)"},
+     R"(profile.codes has an unknown member "aclrtMallocs"; allowed are functions of the C API; did you mean aclrtMalloc?)"},
     {report_of(R"("codes": {"aclsimHold": {"0": 1}})"),
      R"(profile.codes has an unknown member "aclsimHold"; allowed are functions of the C API)"},
     {report_of(R"("codes": {"aclrtMalloc": 207001})"), "profile.codes.aclrtMalloc is 207001; allowed is an object"},

@@ -212,6 +212,15 @@ def test_a_program_written_from_the_headers(tmp_path: Path, source: str, options
     assert output(tmp_path / "program", LD_LIBRARY_PATH=str(library_directory())) == printed
 
 
+@pytest.mark.parametrize("standard", ["c99", "c17", "c++11", "c++20"])
+def test_headers_keep_to_the_standards(tmp_path: Path, standard: str) -> None:
+    source = tmp_path / "program.c"
+    source.write_text("".join(f"#include <{header}>\n" for header in HEADERS), encoding="utf-8")
+    language = "c++" if "++" in standard else "c"
+    flags = [f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{include_directory()}"]
+    output("cc", "-x", language, *flags, "-fsyntax-only", source)
+
+
 def test_the_directories_are_those_of_the_package() -> None:
     assert {
         "acl/acl.h",

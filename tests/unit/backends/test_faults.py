@@ -32,6 +32,24 @@ print(code_of(Buffer, 64), lib.aclrtPeekAtLastError(0))
     assert lines(run, code) == ["[0, 207007, 0, 0]", "[207018, 207018, 207018]", "0 207018"]
 
 
+def test_a_misspelt_function_is_refused_with_the_nearest_name(run) -> None:
+    code = """
+for name in ("aclrtMaloc", "aclrtRecordEvnt", "malloc", "a" * 500, "", "aclrtSetDevice" * 9):
+    try:
+        sim.fail_call(name, 207018)
+    except ValueError as error:
+        print(error.message.partition(" function")[2])
+"""
+    near = ["; did you mean aclrtMalloc?", "; did you mean aclrtRecordEvent?"]
+    assert lines(run, code) == [*near, "", "", "", ""]
+
+
+def test_a_misspelt_function_in_the_environment_is_refused_with_the_nearest_name(run) -> None:
+    result = run("-m", "ascend_rt", "info", ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_FAULTS="call:aclrtMaloc:1=500000")
+    assert result.returncode == 1
+    assert "aclrtMaloc is not a simulated function; did you mean aclrtMalloc?" in result.stderr
+
+
 def test_every_simulated_function_can_fail(run) -> None:
     code = """
 names = ["aclInit", "aclFinalize", "aclrtGetVersion", "aclrtGetDeviceCount", "aclrtRecordEvent", "aclrtCreateNotify"]

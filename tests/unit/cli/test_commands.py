@@ -68,7 +68,7 @@ def test_info_in_detail_says_what_was_tried(run, environment) -> None:
     result = run("-m", "ascend_rt", "info", "--verbose", LD_LIBRARY_PATH="/nowhere")
     assert result.returncode == 0, result.stderr
     assert f"{environment['HOME']}/Ascend (a known directory): no such directory" in result.stdout
-    assert "event: 22 of 22, 22 in libascendcl.so" in result.stdout
+    assert "event, 22 functions: 22 in libascendcl.so\n" in result.stdout
     assert "LD_LIBRARY_PATH=/nowhere" in result.stdout.partition("\nenvironment  ")[2]
 
 
@@ -114,7 +114,8 @@ def test_info_on_the_vendors_library(run, build, tmp_path: Path) -> None:
     text = run("-m", "ascend_rt", "info", "--verbose", ASCEND_RT_LIBRARY=vendor).stdout
     assert "CANN         8.1.RC1" in text
     assert "functions    the library has " in text
-    assert "missing: " in text
+    counts = f"{22 - len(event['missing'])} in libascendcl.so; {len(event['missing'])} in no library"
+    assert f"event, 22 functions: {counts}: {', '.join(event['missing'])}" in text
 
 
 @on_linux
@@ -140,6 +141,16 @@ def test_info_tells_of_a_device_that_fails(run, build, vendor_source, declaratio
     assert first["memory_total"] == 4 << 30
     assert "507033" in second["error"]
     assert "1: aclrtSetDevice: [507033" in run("-m", "ascend_rt", "info", ASCEND_RT_LIBRARY=vendor).stdout
+
+
+def test_a_warning_is_a_line_without_a_place_in_a_program(run, tmp_path: Path) -> None:
+    told = "the environment variable ASCEND_RT_SIM_CHEK is unknown; did you mean ASCEND_RT_SIM_CHECK?\n"
+    misspelt = {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_CHEK": "memory"}
+    assert run("-m", "ascend_rt", "info", **misspelt).stderr == f"ascend-rt: warning: {told}"
+    script = tmp_path / "script.py"
+    script.write_text("from ascend_rt import Device\n\nDevice.count()\n", encoding="utf-8")
+    of_script = run("-m", "ascend_rt", "run", script, **misspelt).stderr
+    assert of_script == f"{script}:3: AclWarning: {told}  Device.count()\n"
 
 
 def test_an_unknown_backend(run) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.programs_in_forks import Ended, Programs
 
-from ascend_rt.cli import demo, timeline
+from ascend_rt.cli import demo, modelled, timeline
 from ascend_rt.cli.terminal import CommandError
 
 RunDemo = Callable[..., Ended]
@@ -149,12 +149,44 @@ def test_a_trace_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("backend", "cause"), [("sim", "share the memory bandwidth of this host"), ("cann", "a link")])
-def test_no_overlap_is_explained_before_its_figure(backend: str, cause: str) -> None:
-    first, second, *_ = demo._overlap(0.87, backend)
+def test_no_overlap_is_explained_before_its_figure(
+    backend: str, cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASCEND_RT_SIM_PROFILE", raising=False)
+    monkeypatch.setattr(modelled, "run", lambda: modelled.Modelled(1.25, True))
+    first, second, *more = demo._overlap(0.87, backend)
+    assert [line.split()[:2] for line in more[:1]] == ([["modelled", "1.25"]] if backend == "sim" else [])
+    monkeypatch.setenv("ASCEND_RT_SIM_PROFILE", "report.json")  # the figure is that of a profile
+    assert demo._overlap(0.87, backend) == [first, second]
     assert first.startswith("overlap   none: ")
     assert cause in first
     assert "0.87" in second
     assert demo._overlap(1.5, backend) == ["overlap   1.50 times as fast as one step after the other"]
+
+
+@pytest.mark.simulator("internals", "about a profile of the simulator")
+def test_a_modelled_card_overlaps_copies_unless_the_host_is_too_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCEND_RT_SIM_FAULTS", "task:*:1=507015")  # not for this run
+    found = modelled.run()
+    assert found.gain > 1 or not found.host_kept_up
+
+
+@pytest.mark.parametrize(("slower", "kept_up"), [(1.0, True), (1.2, True), (1.3, False)])
+def test_the_model_counts_if_its_copies_took_what_they_cost(slower: float, kept_up: bool) -> None:
+    cost_ms = 1e9 / (modelled.CARD_BYTES_PER_US // modelled.SLOWDOWN) / 1e3
+    stages = {"host to device": cost_ms, "device to device": 9 * cost_ms, "device to host": slower * cost_ms}
+    times = {"seconds_per_gb": 2.0, "seconds_per_gb_one_by_one": 3.0}
+    found = modelled._read({"bytes": 10**9, "stage_ms": stages, **times})
+    assert found == (1.5, kept_up)
+    first, *_ = modelled.in_words(found)
+    assert ("1.50 times" in first) == kept_up
+    assert ("too busy" in first) != kept_up
+
+
+def test_a_modelled_run_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modelled, "profile", lambda: {"profile": {"format": 99}})
+    with pytest.raises(CommandError, match=r"the run on a modelled card failed: .*format"):
+        modelled.run()
 
 
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

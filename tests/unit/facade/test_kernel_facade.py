@@ -404,8 +404,24 @@ def test_a_file_is_loaded_by_its_path(tmp_path: Path, monkeypatch: pytest.Monkey
     for path in ("k.o", tmp_path / "k.o"):
         with Binary(path, lazy=True) as binary:
             assert repr(binary["k"]) == "<ascend_rt.Kernel k>"
-    with pytest.raises(InvalidArgument, match="cannot be read"):
-        Binary("nowhere.o")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("nowhere.o", FileNotFoundError), (".", IsADirectoryError), ("k.o/k.o", NotADirectoryError)]
+)
+def test_a_file_that_cannot_be_opened_raises_what_python_raises(
+    tmp_path: Path, name: str, error: type[OSError], device: Device
+) -> None:
+    (tmp_path / "k.o").write_bytes(device_object({"k": VECTOR}))
+    with pytest.raises(error) as raised:
+        Binary(tmp_path / name)
+    assert raised.value.filename == str(tmp_path / name)
+
+
+def test_a_file_that_is_no_kernel_binary_is_refused_by_the_runtime(tmp_path: Path, device: Device) -> None:
+    (tmp_path / "notes.o").write_text("notes", encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="aclrtBinaryLoadFromFile"):
+        Binary(tmp_path / "notes.o")
 
 
 def test_a_magic_number_tells_the_cores(device: Device, lib: Any, ffi: Any) -> None:

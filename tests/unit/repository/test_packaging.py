@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
@@ -171,3 +172,13 @@ def test_no_system_is_claimed_that_the_readme_does_not_name() -> None:
     systems = found(r'"Operating System :: (?:.* :: )?(\w+)"', PYPROJECT)
     assert systems
     assert all(f"You need {system}" in readme for system in systems)
+
+
+@pytest.mark.parametrize("path", ["build_ffi.py", "meson.build", "tools/build_backend.py", "measure/pyproject.toml"])
+def test_an_image_gets_what_the_build_needs(path: str) -> None:
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert (ROOT / path).is_file()
+    # A pattern matches names from the root, and with a name everything below; one that ends with / only a directory.
+    names = [path, *(f"{parent}/" for parent in Path(path).parents if parent.name)]
+    names += [name.removesuffix("/") for name in names[1:]]
+    assert [pattern for pattern in ignored for name in names if fnmatch(name, pattern)] == []

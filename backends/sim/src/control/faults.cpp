@@ -100,7 +100,8 @@ void Faults::fail_call(const std::string &function, std::uint64_t nth, aclError 
     require_failure(code);
     const Function found = find_function(function.c_str());
     if (!is_simulated(found)) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is not a simulated function", function.c_str());
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s is not a simulated function%s", function.c_str(),
+                          suggest_function(function).c_str());
     }
     calls_.push_back({found, {nth, code}});
     concerns_calls_ = true;

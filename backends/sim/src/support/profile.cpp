@@ -233,7 +233,7 @@ class ProfileReader {
         for (const auto &[name, codes] : functions.members) {
             const Function function = find_function(name.c_str());
             if (function == Function::None || name.rfind("aclsim", 0) == 0) {
-                refuse_unknown("profile.codes", name, "functions of the C API");
+                refuse_unknown("profile.codes", name, "functions of the C API" + suggest_function(name));
             }
             const std::string member = "profile.codes." + name;
             require(codes, member, Json::Type::Object, "an object");

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline of ``ascend-rt demo`` on a modelled card, for hosts whose copies gain nothing from a second stream.
+
+The simulator copies with the processors of the host, all through the same memory. A profile of costs
+(``ASCEND_RT_SIM_PROFILE``) gives each copy the time of a card instead, divided by a factor, because a task never ends
+before the simulator has done its work. The result says how the pipeline behaves if copies have engines apart from the
+host's memory; it is not a measurement of a card.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ascend_rt.cli.terminal import CommandError
+
+# Pinned memory of the host, 4 MiB, to a 910B4 under CANN 8.5.0 (deepspeedai/DeepSpeed#8531); the way back is taken to
+# be as fast. No copy within a device is known, so that one takes what the simulator needs.
+CARD_BYTES_PER_US = 23_000
+SLOWDOWN = 20
+_COPIES = {"host to device": "copy_host_to_device", "device to host": "copy_device_to_host"}
+
+_BYTES = 16 << 20
+_CHUNK_MIB = 1
+_TOLERANCE = 1.25  # ratio of the copies' time to their cost, above which the host was too slow for the model
+_SECONDS = 60
+
+
+class Modelled(NamedTuple):
+    """The result: how many times as fast the pipeline is, and if the copies took what the model says."""
+
+    gain: float
+    host_kept_up: bool
+
+
+def profile() -> dict[str, Any]:
+    """Return the profile of costs."""
+    rate = {"bytes_per_us": CARD_BYTES_PER_US // SLOWDOWN}
+    return {"profile": {"format": 1, "costs": dict.fromkeys(_COPIES.values(), rate)}}
+
+
+def run() -> Modelled:
+    """Run the demo in another process, because a profile is read once, at the first call."""
+    with tempfile.TemporaryDirectory() as directory:
+        measured, sent = Path(directory, "profile.json"), Path(directory, "sent")
+        measured.write_text(json.dumps(profile()), encoding="utf-8")
+        sent.write_bytes(os.urandom(_BYTES))
+        options = ["--backend", "sim", "--json", "--chunk-mib", str(_CHUNK_MIB)]
+        others = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_SIM_FAULTS"}
+        done = subprocess.run(
+            [sys.executable, "-m", "ascend_rt", "demo", *options, str(sent)],
+            env={**others, "ASCEND_RT_SIM_PROFILE": str(measured)},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+        )
+    if done.returncode != 0:
+        raise CommandError(f"the run on a modelled card failed: {done.stderr.strip() or done.stdout.strip()}")
+    return _read(json.loads(done.stdout))
+
+
+def _read(report: dict[str, Any]) -> Modelled:
+    cost_ms = report["bytes"] / (CARD_BYTES_PER_US // SLOWDOWN) / 1e3
+    slowest_ms = max(report["stage_ms"][stage] for stage in _COPIES)
+    return Modelled(report["seconds_per_gb_one_by_one"] / report["seconds_per_gb"], slowest_ms <= _TOLERANCE * cost_ms)
+
+
+def in_words(found: Modelled) -> list[str]:
+    """Return the lines of the report."""
+    if not found.host_kept_up:
+        return ["modelled  not shown: this host is too busy for the times of the model"]
+    return [
+        f"modelled  {found.gain:.2f} times as fast, if copies have engines and do not share the host's memory: a cost",
+        f"          profile with a 910B's {CARD_BYTES_PER_US / 1000:.0f} GB/s each way, {SLOWDOWN} times slower;"
+        " not measured on a card",
+    ]
