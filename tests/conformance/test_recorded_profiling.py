@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of the real runtime to the functions of profiles and dumps (``recorded_profiling.json``).
 
-A group has ``files``, by name, and ``calls`` of one process: ``[function, case, arguments, code]``, and maybe the values
-of the outputs, as ``ascend_rt_measure.verify.player`` takes them. ``null`` in place of a code proves nothing, "fails"
+A group has ``files``, by name, and ``calls`` of one process: ``[function, case, arguments, code]``, and maybe the
+values of the outputs, as ``ascend_rt_measure.verify.player`` takes them. ``null`` in place of a code proves nothing, "fails"
 is any code but 0, or a pointer. Paths begin with ``recorded``, which becomes a directory of the test.
 """
 
@@ -47,9 +47,7 @@ def agrees(expected: list[Any], answer: list[Any]) -> bool:
 
 @pytest.mark.simulator("products", "the recordings are of a 910B on an emulated driver")
 @pytest.mark.parametrize("name", GROUPS)
-def test_calls_are_answered_as_the_real_runtime_did(
-    name: str, calls: Callable[..., list[Any]], tmp_path: Path
-) -> None:
+def test_calls_are_answered_as_the_real_runtime_did(name: str, calls: Callable[..., list[Any]], tmp_path: Path) -> None:
     place = tmp_path / PLACE
     place.mkdir()
     for file, text in GROUPS[name].get("files", {}).items():

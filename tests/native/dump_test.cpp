@@ -1,4 +1,5 @@
 // Dumps of failed kernels (dumps.md sections 4 to 7): their contents, callbacks, threads, and directories that fail.
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -173,6 +174,16 @@ void a_directory_that_fails_hides_nothing() {
     const fs::path full("/dev/full/x");
     turn_on(full);
     work.fail(stream);
+    CHECK_OK(aclmdlFinalizeDump());
+    const fs::path place = g_place / "limit";
+    turn_on(place);
+    rlimit before{};
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const rlimit low{16, before.rlim_max};
+    CHECK(setrlimit(RLIMIT_FSIZE, &low) == 0);
+    work.fail(stream);
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK(dumps_below(place).empty());  // no part of a file
     CHECK_OK(aclmdlFinalizeDump());
     CHECK_OK(aclrtDestroyStream(stream));
 }

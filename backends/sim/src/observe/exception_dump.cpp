@@ -14,6 +14,7 @@
 #include "memory/memory.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/file_limit.h"
 #include "support/json.h"
 #include "support/text.h"
 #include "support/uncancelled.h"
@@ -71,6 +72,10 @@ class FileSink final : public Sink {
     }
     bool put(const void *data, std::size_t size, bool) override {
         const auto *bytes = static_cast<const char *>(data);
+        size_ += size;
+        if (!file_limit_problem(size_).empty()) {
+            error_ = EFBIG;
+        }
         while (size > 0 && error_ == 0) {
             const ssize_t written = ::write(file_, bytes, size);
             if (written < 0 && errno != EINTR) {
@@ -88,6 +93,7 @@ class FileSink final : public Sink {
   private:
     const std::string path_;
     const int file_;
+    std::uint64_t size_ = 0;
     int error_ = 0;
 };
 

@@ -1,12 +1,9 @@
 #include "observe/operator_records.h"
 
-#include <cstdio>
-#include <fstream>
 #include <utility>
 
-#include "support/error.h"
+#include "support/file.h"
 #include "support/json.h"
-#include "support/uncancelled.h"
 
 namespace aclsim {
 
@@ -31,19 +28,15 @@ void OperatorRecords::stop(Lock &lock) {
     const std::string directory = std::exchange(directory_, "");
     const auto launches = std::exchange(launches_, {});
     const Unlocked unlocked(lock);
-    const Uncancelled uncancelled;
     int number = 0;
     for (const auto &[it, count] : launches) {
         const auto &[name, blocks, arguments, information] = it;
         const std::string path = directory + "/" + name.substr(0, 128) + "." + std::to_string(number++) + ".json";
-        std::ofstream file(path, std::ios::binary);
-        file << "{\"name\":" << quoted(name) << ",\"blocks\":" << std::to_string(blocks)
-             << ",\"arguments_size\":" << std::to_string(arguments) << ",\"op_info\":" << quoted(information)
-             << ",\"launches\":" << std::to_string(count) << "}\n";
-        file.close();
-        if (!file) {
-            fail_unremembered(ACL_ERROR_FAILURE, "cannot write %s", path.c_str());
-        }
+        const std::string text = "{\"name\":" + quoted(name) + ",\"blocks\":" + std::to_string(blocks) +
+                                 ",\"arguments_size\":" + std::to_string(arguments) +
+                                 ",\"op_info\":" + quoted(information) + ",\"launches\":" + std::to_string(count) +
+                                 "}\n";
+        write_file(path, text, ACL_ERROR_FAILURE);
     }
 }
 

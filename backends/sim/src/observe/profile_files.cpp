@@ -6,16 +6,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <initializer_list>
 #include <map>
 #include <set>
 
 #include "observe/profiler.h"
-#include "support/error.h"
+#include "support/file.h"
 #include "support/json.h"
 #include "support/text.h"
-#include "support/uncancelled.h"
 #include "tasks/trace.h"
 
 namespace aclsim {
@@ -63,6 +61,9 @@ std::string task_table(const Profile &profile) {
     std::string text = csv_row({"Device_id", "kernel_name", "kernel_type", "stream_id", "task_id", "task_time(us)",
                                 "task_start(us)", "task_stop(us)"});
     for (const auto &it : profile.tasks) {
+        if (it.info->has(kIsMark)) {
+            continue;  // is in the tables of marks and steps
+        }
         text += csv_row({digits(it.device), name_of(it), it.info->name, digits(it.stream), digits(it.task),
                          microseconds(it.ended - it.started), microseconds(it.started), microseconds(it.ended)});
     }
@@ -190,28 +191,21 @@ std::string trace(const Profile &profile) {
     return text + "]\n";
 }
 
-void write_file(const std::string &path, const std::string &text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "cannot write %s", path.c_str());
-    }
-}
-
 }  // namespace
 
 void Profile::write() const {
-    const Uncancelled uncancelled;
+    const auto write_one = [](const std::string &path, const std::string &text) {
+        write_file(path, text, ACL_ERROR_INVALID_FILE);
+    };
     const std::string folder = directory + "/mindstudio_profiler_output";
-    write_file(folder + "/msprof_" + stamp + ".json", trace(*this));
-    write_file(folder + "/task_time_" + stamp + ".csv", task_table(*this));
-    write_file(folder + "/op_summary_" + stamp + ".csv", operator_table(*this));
+    write_one(folder + "/msprof_" + stamp + ".json", trace(*this));
+    write_one(folder + "/task_time_" + stamp + ".csv", task_table(*this));
+    write_one(folder + "/op_summary_" + stamp + ".csv", operator_table(*this));
     if ((data_types & ACL_PROF_MSPROFTX) != 0) {
-        write_file(folder + "/msprof_tx_" + stamp + ".csv", mark_table(*this));
+        write_one(folder + "/msprof_tx_" + stamp + ".csv", mark_table(*this));
     }
     if (std::any_of(tasks.begin(), tasks.end(), [](const auto &it) { return it.label.step != 0; })) {
-        write_file(folder + "/step_trace_" + stamp + ".csv", step_table(*this));
+        write_one(folder + "/step_trace_" + stamp + ".csv", step_table(*this));
     }
 }
 

@@ -13,6 +13,8 @@
 #include <memory>
 
 #include "support/error.h"
+#include "support/file_limit.h"
+#include "support/uncancelled.h"
 
 namespace aclsim {
 namespace {
@@ -48,6 +50,25 @@ std::string read_file(const std::string &path, std::size_t longest) {
     }
     content.resize(size);
     return content;
+}
+
+void write_file(const std::string &path, const std::string &text, aclError code) {
+    const Uncancelled uncancelled;
+    std::string problem = file_limit_problem(text.size());
+    if (problem.empty()) {
+        std::FILE *const file = std::fopen(path.c_str(), "wbe");
+        const bool is_written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+        const int error = errno;
+        const bool is_closed = file != nullptr && std::fclose(file) == 0;
+        if (is_written && is_closed) {
+            return;
+        }
+        problem = std::strerror(is_written ? errno : error);
+        if (file != nullptr) {
+            unlink(path.c_str());
+        }
+    }
+    fail_unremembered(code, "cannot write %s: %s", path.c_str(), problem.c_str());
 }
 
 std::string time_stamp() { return formatted(kSeconds, std::chrono::system_clock::now()); }

@@ -15,6 +15,9 @@ struct FileError {
 // Returns the content. Throws FileError if the file cannot be read or exceeds the given size.
 std::string read_file(const std::string &path, std::size_t longest);
 
+// Creates or replaces a file. Fails with the code, and leaves no part of it.
+void write_file(const std::string &path, const std::string &text, aclError code);
+
 // Local time for names of files: to the second, or with milliseconds.
 std::string time_stamp();
 std::string time_stamp_with_milliseconds();
