@@ -42,6 +42,13 @@ class Piece:
         Of a tensor that the program saved.
     data_type : int or None
         Its type, an ``aclDataType``.
+
+    Examples
+    --------
+    >>> from ascend_rt.dumps import Piece
+    >>> piece = Piece({"kind": "arguments", "address": 4096, "size": 8}, (7).to_bytes(8, "little"))
+    >>> piece, piece.to_numpy("uint64").tolist()
+    (<Piece arguments: 8 of 8 bytes at 0x1000>, [7])
     """
 
     def __init__(self, description: dict[str, Any], data: bytes) -> None:
@@ -88,6 +95,12 @@ class Dump:
         The text that the program saved with its tensors; "" for a kernel.
     pieces : list of Piece
         The arguments first, then the memory to which they point.
+
+    Examples
+    --------
+    >>> from ascend_rt.dumps import Dump
+    >>> Dump({"kernel": "add", "pieces": [{"kind": "arguments", "address": 4096, "size": 2}]}, [b"ab"]).arguments
+    b'ab'
     """
 
     def __init__(self, description: dict[str, Any], pieces: list[bytes]) -> None:
@@ -132,5 +145,29 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
     Notes
     -----
     The files of a device have another format; CANN's ``msaicerr`` reads them.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from ascend_rt import sim
+    >>> from ascend_rt.dumps import read_dump
+    >>> place = Path(tempfile.mkdtemp())
+    >>> wanted = {"dump": {"dump_scene": "aic_err_brief_dump", "dump_path": str(place)}}
+    >>> _ = (place / "acl.json").write_text(json.dumps(wanted))
+    >>> lib.aclmdlInitDump(), lib.aclmdlSetDump(bytes(place / "acl.json"))
+    (0, 0)
+    >>> with sim.kernel("scale", ["float32[4]"])(lambda numbers: 1 / 0):
+    ...     Binary(sim.device_object("scale"))["scale"][1, stream](Buffer(16))
+    ...     try:
+    ...         stream.synchronize()
+    ...     except TaskFailed as error:
+    ...         print(str(error).partition(": ")[0])
+    aclrtSynchronizeStreamWithTimeout
+    >>> (file,) = place.rglob("scale.*")
+    >>> read_dump(file)
+    <Dump of 'scale': 2 pieces>
+    >>> lib.aclmdlFinalizeDump()
+    0
     """
     return Dump(*dump_files.read(path))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile", "ProfiledRange", "ProfiledTask", "mark", "profile", "range", "read_profile"]
 
-_LONGEST_MESSAGE = 126  # of a stamp: the runtime documents 127, and refuses them
+_LONGEST_MESSAGE = 126  # the runtime documents 127 bytes, and refuses them
 _LONGEST_MARK = 155
 _OUTPUT = "mindstudio_profiler_output"
 _ABSENT = "N/A"
@@ -53,6 +53,14 @@ class ProfiledTask(NamedTuple):
         The runtime's numbers.
     start_us, duration_us : float
         On the clock of ``time.perf_counter()``, in microseconds.
+
+    Examples
+    --------
+    >>> from ascend_rt import profile
+    >>> with profile() as seen:
+    ...     fill_async(Buffer(64), 0, stream)
+    >>> [(task.name, task.device, task.stream == stream.id) for task in seen.tasks]
+    [('MEMSET', 0, True)]
     """
 
     name: str
@@ -79,6 +87,14 @@ class ProfiledRange(NamedTuple):
         The number of the stream of such a mark.
     start_us, duration_us : float
         On the clock of ``time.perf_counter()``, in microseconds; a mark takes 0.
+
+    Examples
+    --------
+    >>> from ascend_rt import mark, profile
+    >>> with profile() as seen:
+    ...     mark("loaded")
+    >>> [(part.name, part.kind, part.duration_us) for part in seen.ranges]
+    [('loaded', 'marker', 0.0)]
     """
 
     name: str
@@ -261,7 +277,7 @@ def profile(
     WrongState
         Another profile is being taken.
     FileNotFoundError
-        At the end, on a device: the raw data stay in ``path`` (see :func:`read_profile`).
+        At the end, on a device: the raw data stay where the text says (see :func:`read_profile`).
 
     Notes
     -----
@@ -280,13 +296,16 @@ def profile(
     chosen = [Device.current()] if devices is None else list(devices)
     directory = Path(tempfile.mkdtemp(prefix="ascend_rt_profile_")) if path is None else Path(path)
     contents = Profile()
+    is_wanted = path is not None
     try:
         with _collecting(directory, chosen, calls):
             yield contents
+        is_wanted = True  # until it is read
         read = read_profile(directory)
         contents.tasks, contents.ranges, contents.trace = read.tasks, read.ranges, read.trace
+        is_wanted = path is not None
     finally:
-        if path is None:
+        if not is_wanted:
             shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -347,7 +366,7 @@ class range:
     def __init__(self, name: str) -> None:
         self.name = name
         self._message = _message(name, _LONGEST_MESSAGE)
-        self._stamps: list[Any] = []  # of this object: it may be entered several times
+        self._stamps: list[Any] = []  # innermost last
 
     def __enter__(self) -> Self:
         stamp = lib.aclprofCreateStamp()

@@ -9,7 +9,7 @@ from ascend_rt._runtime.driver import ffi, lib
 from ascend_rt.pyacl._raw import call, create, pointer, text, unsigned
 
 _LONGEST_TEXT = 4096
-_descriptors: list[Any] = []  # for ever: a configuration has the address, and a subscription closes what is there
+_descriptors: list[Any] = []  # kept: a configuration has the address
 
 
 def init(path: str) -> int:

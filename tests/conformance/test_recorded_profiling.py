@@ -2,8 +2,8 @@
 """Answers of the real runtime to the functions of profiles and dumps (``recorded_profiling.json``).
 
 A group has ``files``, by name, and ``calls`` of one process: ``[function, case, arguments, code]``, and maybe the
-values of the outputs, as ``ascend_rt_measure.verify.player`` takes them. ``null`` in place of a code proves nothing, "fails"
-is any code but 0, or a pointer. Paths begin with ``recorded``, which becomes a directory of the test.
+values of the outputs, as ``ascend_rt_measure.verify.player`` takes them. ``null`` in place of a code proves nothing;
+"fails" is any code but 0, or a pointer. Paths begin with ``recorded``, which becomes a directory of the test.
 """
 
 from __future__ import annotations

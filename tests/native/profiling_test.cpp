@@ -61,7 +61,7 @@ std::size_t count_of(const std::string &text, const std::string &part) {
     return count;
 }
 
-// Each thread has ranges of its own, one inside the other, and a mark in its stream.
+// Each thread pushes two ranges, one inside the other, and marks its stream.
 void ranges_of_threads_do_not_mix() {
     aclprofConfig *config = config_for(ACL_PROF_MSPROFTX);
     CHECK_OK(aclprofInit(g_directory.c_str(), g_directory.size()));

@@ -16,9 +16,9 @@ of one with ``name = `` is kept by that name. An argument is a number, ``null``,
 - ``"@name+64"``: the address 64 bytes behind it.
 
 Standard output is a line per call, written as soon as it has returned: ``[code, values of the outputs that are
-numbers]``; the texts ``"nan"``, ``"inf"`` and ``"-inf"`` mean those numbers. Instead of a code there is
-``"missing"`` if the library has no such function, and ``"unprepared"`` if it needs an output that no earlier call has
-made. Output of the library goes to standard error.
+numbers]``; the texts ``"nan"``, ``"inf"`` and ``"-inf"`` mean those numbers. The code is 0 for a function that returns
+nothing. Instead of a code there is ``"missing"`` if the library has no such function, and ``"unprepared"`` if it needs
+an output that no earlier call has made. Output of the library goes to standard error.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def call(function: str, *arguments: Any) -> list[Any]:
     if name:
         kept[name] = [code]
     return [
-        code if isinstance(code, int) else int(ffi.cast("uintptr_t", code)),
+        code if isinstance(code, int) else 0 if code is None else int(ffi.cast("uintptr_t", code)),
         [number(out[0]) for out in outs if isinstance(out[0], int | float)],
     ]
 

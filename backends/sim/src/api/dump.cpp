@@ -210,11 +210,11 @@ aclError acldumpSaveExceptionInfo(const char *fileName, const char *userTag, con
             }
         }
         const std::string directory = device_directory(sim, lock);
-        const std::string path = directory + "/" + fileName + ".custom." + time_stamp_with_milliseconds();
-        const DumpFile file(sim.machine.dumps, path,
+        const std::string stem = directory + "/" + fileName + ".custom";
+        const DumpFile file(sim.machine.dumps, stem,
                             "\"version\":1,\"user_tag\":" + quoted(userTag == nullptr ? "" : userTag), pieces);
         const Unlocked unlocked(lock);
-        make_directories(path.substr(0, path.rfind('/')), ACL_ERROR_FAILURE);
+        make_directories(stem.substr(0, stem.rfind('/')), ACL_ERROR_FAILURE);
         if (const std::string error = file.write(); !error.empty()) {
             fail_unremembered(ACL_ERROR_FAILURE, "%s", error.c_str());
         }

@@ -223,7 +223,7 @@ aclprofSubscribeOpFlag aclprofGetOpFlag(const void *opInfo, size_t opInfoLen, ui
     return code == ACL_SUCCESS ? static_cast<aclprofSubscribeOpFlag>(flag) : ACL_SUBSCRIBE_NONE;
 }
 
-// Only records of operators with a thread of their own have the one attribute; the simulator writes none.
+// Returns the thread, the only attribute, which records with ACL_SUBSCRIBE_OP_THREAD have; the simulator writes none.
 const char *aclprofGetOpAttriValue(const void *opInfo, size_t opInfoLen, uint32_t index,
                                    aclprofSubscribeOpAttri attri) {
     struct Value {

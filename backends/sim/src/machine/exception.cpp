@@ -81,11 +81,13 @@ void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, aclrtExc
 
 }  // namespace
 
-// Leaves the dump out if the host has no memory for it: the callbacks still come.
+// Leaves the dump out if the host lacks memory or addresses for it: the callbacks still come.
 std::function<void()> Exceptions::prepare_dump(const rtExceptionInfo &info) {
     try {
         return is_dumping() ? dump_->prepare(info) : std::function<void()>();
     } catch (const std::bad_alloc &) {
+        return {};
+    } catch (const Failure &) {
         return {};
     }
 }

@@ -58,9 +58,13 @@ class Sink {
 
 class FileSink final : public Sink {
   public:
-    explicit FileSink(const std::string &path)
-        : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
-        error_ = file_ < 0 ? errno : 0;
+    // Takes a later millisecond if another dump has the name.
+    FileSink(const std::string &stem, std::uint64_t time) {
+        do {
+            path_ = stem + "." + std::to_string(time++);
+            file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+            error_ = file_ < 0 ? errno : 0;
+        } while (error_ == EEXIST);
     }
     ~FileSink() override {
         if (file_ >= 0) {
@@ -91,17 +95,18 @@ class FileSink final : public Sink {
     }
 
   private:
-    const std::string path_;
-    const int file_;
+    std::string path_;
+    int file_ = -1;
     std::uint64_t size_ = 0;
     int error_ = 0;
 };
 
+// Terminates if the callback throws, as exception callbacks do.
 class CallbackSink final : public Sink {
   public:
     CallbackSink(std::string path, DumpCallback callback)
         : path_(std::move(path)), callback_(callback), chunk_(sizeof(acldumpChunk) + kChunk) {}
-    bool put(const void *data, std::size_t size, bool is_last) override {
+    bool put(const void *data, std::size_t size, bool is_last) noexcept override {
         auto *const chunk = reinterpret_cast<acldumpChunk *>(chunk_.data());
         std::memset(chunk, 0, sizeof *chunk);
         std::snprintf(chunk->fileName, sizeof chunk->fileName, "%s", path_.c_str());
@@ -154,11 +159,12 @@ std::string DumpFile::write() const {
     const Uncancelled uncancelled;
     std::string error;
     dumps_.with_callback([&](DumpCallback callback) {
+        const std::string time = time_stamp_with_milliseconds();
         std::unique_ptr<Sink> sink;
         if (callback != nullptr) {
-            sink = std::make_unique<CallbackSink>(path_, callback);
+            sink = std::make_unique<CallbackSink>(stem_ + "." + time, callback);
         } else {
-            sink = std::make_unique<FileSink>(path_);
+            sink = std::make_unique<FileSink>(stem_, std::stoull(time));
         }
         const OwnMemory memory;
         std::vector<char> buffer(kChunk);
@@ -219,14 +225,14 @@ std::function<void()> ExceptionDumps::prepare(const rtExceptionInfo &info) {
         return {};
     }
     const std::string directory = dumps_.exception_directory() + "/" + std::to_string(info.device);
-    const std::string path = directory + "/" + file_part(info.kernel.name) + "." + std::to_string(info.stream) + "." +
-                             std::to_string(info.task) + "." + time_stamp_with_milliseconds();
+    const std::string stem = directory + "/" + file_part(info.kernel.name) + "." + std::to_string(info.stream) + "." +
+                             std::to_string(info.task);
     const std::string description = "\"version\":1,\"kernel\":" + quoted(info.kernel.name) +
                                     member("blocks", info.kernel.blocks) + member("device", info.device) +
                                     member("stream", info.stream) + member("task", info.task) +
                                     member("thread", info.thread) + member("code", info.code) +
                                     member("process", static_cast<std::uint64_t>(getpid()));
-    const auto file = std::make_shared<const DumpFile>(dumps_, path, description, pieces_of(info.kernel));
+    const auto file = std::make_shared<const DumpFile>(dumps_, stem, description, pieces_of(info.kernel));
     const auto owner = info.kernel.owner;
     return [file, directory, owner] {
         const Uncancelled uncancelled;

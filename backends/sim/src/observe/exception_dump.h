@@ -24,19 +24,19 @@ class DumpFile {
         std::string description;
     };
 
-    // `description` is the beginning of the JSON object of the header, without its braces.
-    DumpFile(Dumps &dumps, std::string path, std::string description, std::vector<Piece> pieces)
-        : dumps_(dumps), path_(std::move(path)), description_(std::move(description)), pieces_(std::move(pieces)) {}
+    // The name of the file is the stem, a point, and the time in milliseconds. `description` is the beginning of the
+    // JSON object of the header, without its braces.
+    DumpFile(Dumps &dumps, std::string stem, std::string description, std::vector<Piece> pieces)
+        : dumps_(dumps), stem_(std::move(stem)), description_(std::move(description)), pieces_(std::move(pieces)) {}
     // Writes the file, or passes its contents to the program's callback. Memory that is gone is left out. Returns what
     // went wrong, or "". Call without holding the engine lock.
     std::string write() const;
-    const std::string &path() const { return path_; }
 
   private:
     std::string header(const std::vector<std::uint64_t> &sizes) const;
 
     Dumps &dumps_;
-    const std::string path_;
+    const std::string stem_;
     const std::string description_;
     const std::vector<Piece> pieces_;
 };

@@ -23,7 +23,7 @@ class Stamp final : public Object {
 
     const std::uint32_t id;  // number of its range
     std::string message;
-    std::optional<Time> began;  // of its range
+    std::optional<Time> began;  // time at which its range began
 };
 
 // Created by aclprofCreateStepInfo.

@@ -26,12 +26,12 @@ class SubscribeConfig final : public Object {
 
     const bool has_times;
     const std::uint32_t metrics;
-    const int *const descriptor;  // of the program
+    const int *const descriptor;  // belongs to the program
 };
 
 // Record of one operator, as the program reads it from the pipe.
 struct OperatorRecord {
-    std::uint32_t signature;  // of the rest
+    std::uint32_t signature;  // hash of the rest
     std::uint32_t model;
     std::uint32_t flag;    // aclprofSubscribeOpFlag
     std::uint32_t thread;  // OS thread number of the submitter
