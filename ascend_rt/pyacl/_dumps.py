@@ -7,7 +7,7 @@ import atexit
 from collections.abc import Callable
 from typing import Any
 
-from ascend_rt._runtime.driver import address, ffi, lib
+from ascend_rt._runtime.driver import address, ffi, lib, provide
 from ascend_rt.pyacl._raw import call, text
 
 _callback: Any = None  # kept alive as long as the runtime may call it
@@ -34,7 +34,8 @@ def dump_reg_callback(fn: Callable[[dict[str, Any]], object], flag: int) -> int:
         )
         return 0
 
-    made = ffi.callback("int32_t(const acldumpChunk *, int32_t)", receive, error=_REFUSED)
+    provide("acldumpRegCallback")
+    made = ffi.callback(ffi.typeof(lib.acldumpRegCallback).args[0], receive, error=_REFUSED)
     code = call("acldumpRegCallback", made, flag)
     if code == 0:
         if _callback is None:

@@ -1,12 +1,13 @@
 // Marks, ranges and subscriptions (profiling.md sections 5 to 8) with threads, full and broken pipes, and profiles that
 // begin and end meanwhile.
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -337,12 +338,48 @@ void a_reset_ends_the_work_of_a_profile() {
     CHECK_OK(aclrtSetDevice(0));
 }
 
+// The process ends while a profile is taken, or a model is subscribed whose records nothing reads.
+template <class Body>
+void exit_during(Body body) {
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK_OK(aclInit(nullptr));
+        CHECK_OK(aclrtSetDevice(0));
+        body();
+        std::exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+void a_process_may_exit_in_the_middle() {
+    exit_during([] {
+        CHECK_OK(aclprofInit(g_directory.c_str(), g_directory.size()));
+        CHECK_OK(aclprofStart(config_for(ACL_PROF_MSPROFTX | ACL_PROF_TASK_TIME | ACL_PROF_ACL_API)));
+        CHECK_OK(aclprofPush(stamp_of("open range")));
+        std::uint32_t range = 0;
+        CHECK_OK(aclprofRangeStart(stamp_of("open range"), &range));
+    });
+    exit_during([] {
+        static Pipe &pipe = *new Pipe;
+        static const Model &model = *new Model(50);
+        CHECK(fcntl(pipe.ends[1], F_SETPIPE_SZ, 4096) > 0);
+        subscribe(model, pipe);
+        for (int i = 0; i < 5; ++i) {
+            model.run();
+        }
+    });
+}
+
 }  // namespace
 
 int main() {
     char directory[] = "profiling_XXXXXX";
     CHECK(mkdtemp(directory) != nullptr);
     g_directory = std::filesystem::absolute(directory).string();
+    a_process_may_exit_in_the_middle();  // first: a forked child of a process that uses the library cannot use it
     CHECK_OK(aclInit(nullptr));
     CHECK_OK(aclrtSetDevice(0));
     ranges_of_threads_do_not_mix();
