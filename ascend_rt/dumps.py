@@ -157,7 +157,7 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
     >>> _ = (place / "acl.json").write_text(json.dumps(wanted))
     >>> lib.aclmdlInitDump(), lib.aclmdlSetDump(bytes(place / "acl.json"))
     (0, 0)
-    >>> with sim.kernel("scale", ["float32[4]"])(lambda numbers: 1 / 0):
+    >>> with sim.kernel("scale", ["float32[4]"])(lambda block, numbers: 1 / 0):
     ...     Binary(sim.device_object("scale"))["scale"][1, stream](Buffer(16))
     ...     try:
     ...         stream.synchronize()

@@ -135,7 +135,7 @@ def test_a_callback_that_raises_ends_only_its_dump(
     monkeypatch.setattr(sys, "unraisablehook", lambda report: raised.append(str(report.exc_value)))
     assert acl.mdl.dump_reg_callback(refuse, 0) == 0
     fail(stream)
-    assert raised == ["no more dumps"]
+    assert raised.count("no more dumps") == 1
 
 
 def test_records_of_operators(tmp_path: Path, device: Any) -> None:

@@ -169,16 +169,18 @@ std::string DumpFile::write() const {
         const OwnMemory memory;
         std::vector<char> buffer(kChunk);
         std::vector<std::uint64_t> sizes;
+        bool is_taken = true;  // false: the destination takes no more
         for (const Piece &piece : pieces_) {
             std::uint64_t stored = 0;
             const std::uint64_t wanted = std::min(piece.size, kMostOfOnePiece);
-            while (stored < wanted) {
+            while (is_taken && stored < wanted) {
                 const auto *const next = static_cast<const char *>(piece.address) + stored;
                 const std::size_t got =
                     memory.read(next, buffer.data(), std::min<std::uint64_t>(kChunk, wanted - stored));
-                if (got == 0 || !sink->put(buffer.data(), got, false)) {
+                if (got == 0) {
                     break;
                 }
+                is_taken = sink->put(buffer.data(), got, false);
                 stored += got;
             }
             sizes.push_back(stored);
@@ -189,11 +191,9 @@ std::string DumpFile::write() const {
             end += static_cast<char>(length >> shift & 0xFF);
         }
         end += kMagic;
-        for (std::size_t at = 0; at < end.size(); at += kChunk) {
+        for (std::size_t at = 0; is_taken && at < end.size(); at += kChunk) {
             const std::size_t size = std::min(kChunk, end.size() - at);
-            if (!sink->put(end.data() + at, size, at + size == end.size())) {
-                break;
-            }
+            is_taken = sink->put(end.data() + at, size, at + size == end.size());
         }
         error = sink->error();
     });
