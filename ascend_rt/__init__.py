@@ -14,7 +14,7 @@ from ascend_rt._startup import source_tree
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
-    from ascend_rt import enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
+    from ascend_rt import dumps, enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
     from ascend_rt._runtime.driver import ffi, lib, library, supports, use
     from ascend_rt._runtime.failures import FailedTask
     from ascend_rt._runtime.library import Library
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ascend_rt.notify import CountingNotify, Notify
     from ascend_rt.options import EventOptions, StreamOptions
     from ascend_rt.pinned_memory import PinnedBuffer
+    from ascend_rt.profiling import mark, profile
     from ascend_rt.stream import Stream
     from ascend_rt.transfer import (
         CopyDescriptor,
@@ -152,8 +153,10 @@ __all__ = [
     "install_acl",
     "lib",
     "library",
+    "mark",
     "on_task_failed",
     "pointer_attributes",
+    "profile",
     "supports",
     "use",
     "version",
@@ -188,6 +191,7 @@ _NAMES = {
     "notify": "CountingNotify Notify",
     "options": "EventOptions StreamOptions",
     "pinned_memory": "PinnedBuffer",
+    "profiling": "mark profile",
     "stream": "Stream",
     "transfer": (
         "CopyDescriptor copy copy_2d copy_2d_async copy_async copy_batch copy_batch_async copy_indirect fill fill_async"
@@ -196,7 +200,7 @@ _NAMES = {
     "virtual_memory": "MappedBuffer PhysicalMemory VirtualMemory",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = {*(module for module in _NAMES if not module.startswith("_")), "enums", "random", "sim", "testing"}
+_MODULES = {*(module for module in _NAMES if not module.startswith("_")), "dumps", "enums", "random", "sim", "testing"}
 
 if not TYPE_CHECKING:  # type checkers would accept any name
 

@@ -13,7 +13,7 @@ import sys
 
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ascend_rt._runtime.captures import CaptureFailure
     from ascend_rt._runtime.failures import FailedTask
@@ -119,6 +119,8 @@ class AclError(AscendError):
             yield more
         if self.task is not None:
             yield f"failed: {self.task}"
+            if self.task.kernel and dump_of is not None and (shown := dump_of(self.task)):
+                yield shown
         if self.hint:
             yield f"hint: {self.hint}"
 
@@ -445,6 +447,9 @@ _CLASSES: dict[type[AclError], tuple[int, ...]] = {
 }
 _CLASS_OF = {code: cls for cls, codes in _CLASSES.items() for code in codes}
 
+
+dump_of: Callable[[FailedTask], str] | None = None
+"""Returns what the dump of a failed kernel shows; set by ``_runtime.failures``."""
 
 causes: dict[tuple[int, int, int, str], tuple[int, BaseException]] = {}
 """Exceptions of kernels in Python: device, stream, task and kernel -> number of the launch, and the exception."""

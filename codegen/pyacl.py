@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 from codegen import declarations
 from codegen.declarations import Declarations, Function, Parameter
-from codegen.pyacl_names import MODULES, OUTSIDE
+from codegen.pyacl_names import IN_PART, MODULES, OUTSIDE
 
-__all__ = ["MODULES", "OUTSIDE", "Entry", "Value", "document", "entries", "signature", "source"]
+__all__ = ["IN_PART", "MODULES", "OUTSIDE", "Entry", "Value", "document", "entries", "signature", "source"]
 
 _INTEGER = re.compile(r"u?int\d+_t|size_t")
 _LETTERS = {

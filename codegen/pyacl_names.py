@@ -269,6 +269,38 @@ create_step_info
 destroy_step_info; error=!
 get_step_timestamp; error=!
 get_op_desc_size
+create_subscribe_config(time_info_switch, aicore_metrics, fd) -> subscribe_config; format=bii in=profiling
+destroy_subscribe_config
+model_subscribe
+model_un_subscribe; function=aclprofModelUnSubscribe error="acl.prof.model_unsubscribe args parse failed"
+model_unsubscribe; function=aclprofModelUnSubscribe
+get_op_num
+get_op_type_len; error="acl.prof.get_op_type args parse failed"
+get_op_type(op_info, op_info_len, index, op_type_len) -> op_type: str, ret; format=kkIk in=profiling
+get_op_type_v2(op_info, op_info_len, index) -> op_type: str | None, ret; format=kkI in=profiling\
+    error="acl.prof.get_op_type args parse failed"
+get_op_name_len; error="acl.prof.get_op_type args parse failed"
+get_op_name(op_info, op_info_len, index, op_name_len) -> op_name: str, ret; format=kkIk in=profiling
+get_op_name_v2(op_info, op_info_len, index) -> op_name: str | None, ret; format=kkI in=profiling\
+    error="acl.prof.get_op_name args parse failed"
+get_op_start
+get_op_end
+get_op_duration
+get_model_id
+"""
+
+MDL = """
+init_dump
+set_dump(dump_cfg_path: str | None=None) -> ret; format=s error=! in=dumps
+finalize_dump
+dump_reg_callback(fn: Callable[[dict[str, Any]], object], flag) -> ret; function=acldumpRegCallback format=Oi\
+    error=! in=dumps
+dump_unreg_callback() -> None; function=acldumpUnregCallback in=dumps
+"""
+
+OP = """
+start_dump_args
+stop_dump_args
 """
 
 UTIL = """
@@ -295,9 +327,13 @@ MODULES = (
     ("", "acl", TOP),
     ("rt", "aclrt", RT),
     ("prof", "aclprof", PROF),
+    ("mdl", "aclmdl", MDL),
+    ("op", "aclop", OP),
     ("util", "acl", UTIL),
     ("media", "acldvpp", MEDIA),
 )
 
 # The submodules whose functions are not of the runtime.
-OUTSIDE = ("mdl", "op", "blas", "himpi", "fv")
+OUTSIDE = ("blas", "himpi", "fv")
+# The submodules of which only some functions belong to the runtime.
+IN_PART = ("mdl", "op")

@@ -188,6 +188,8 @@ def _pyacl_stub(entry: Entry) -> str:
 def pyacl_stubs(entries: Iterable[Entry], module: str) -> str:
     """Return the text of the stub of a module of ``acl``, whose own name is ``""``."""
     functions = "\n".join(_pyacl_stub(entry) for entry in entries if entry.module == module)
+    if module in pyacl.IN_PART:
+        functions += "\ndef __getattr__(name: str) -> Any: ..."
     used = functions if module else "Any"
     head = "".join(f"{line}\n" for name, line in _TYPES_OF_PYACL.items() if re.search(rf"\b{name}\b", used))
     if not module:

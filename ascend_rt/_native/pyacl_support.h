@@ -79,6 +79,10 @@ static inline bool pyacl_to_I(PyObject *object, uint64_t *value) {
     return *value != UINT32_MAX || PyErr_Occurred() == NULL;
 }
 
+static inline bool pyacl_to_b(PyObject *object, uint64_t *value) {
+    return pyacl_to_L(object, value) && (int64_t)*value >= 0 && (int64_t)*value <= UINT8_MAX;
+}
+
 static inline bool pyacl_to_H(PyObject *object, uint64_t *value) {
     const bool is_number = pyacl_to_I(object, value);
     *value = (uint16_t)*value;

@@ -31,7 +31,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ascend_rt import errors
 from ascend_rt._native import handles
+from ascend_rt._runtime import dump_files
 from ascend_rt._runtime.driver import call, failure, ffi, is_expected, lib
 from ascend_rt._runtime.timeouts import FOR_EVER
 from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, TaskFailed, error_for
@@ -95,6 +97,13 @@ class FailedTask(NamedTuple):
             return f"device {self.device}"
         kernel = f" (kernel {self.kernel})" if self.kernel else ""
         return f"task {self.task}{kernel} of stream {self.stream} on device {self.device}, from thread {self.thread}"
+
+
+def _dump_of(task: FailedTask) -> str:
+    return dump_files.note(task.device, task.stream, task.task)
+
+
+errors.dump_of = _dump_of
 
 
 def listen() -> None:

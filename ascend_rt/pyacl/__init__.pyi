@@ -3,11 +3,11 @@
 from typing import Any
 from ascend_rt.pyacl import rt as rt
 from ascend_rt.pyacl import prof as prof
+from ascend_rt.pyacl import mdl as mdl
+from ascend_rt.pyacl import op as op
 from ascend_rt.pyacl import util as util
 from ascend_rt.pyacl import media as media
 
-mdl: Any
-op: Any
 blas: Any
 himpi: Any
 fv: Any

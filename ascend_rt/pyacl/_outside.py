@@ -22,7 +22,6 @@ _SUBJECTS = {
     "acl.media": "images and videos",
     "acl.himpi": "images and videos",
     "acl.fv": "feature retrieval",
-    "acl.prof": "profiles of models",
 }
 
 _TABLES = {
@@ -38,19 +37,19 @@ _TABLES = {
         add_dataset_buffer bundle_get_model_id bundle_get_model_num bundle_load_from_file bundle_load_from_mem
         bundle_unload create_aipp create_and_get_op_desc create_config_handle create_dataset create_desc
         create_exec_config_handle destroy_aipp destroy_config_handle destroy_dataset destroy_desc
-        destroy_exec_config_handle dump_reg_callback dump_unreg_callback execute execute_async execute_v2
-        finalize_dump get_aipp_data_size get_aipp_type get_cur_output_dims get_dataset_buffer get_dataset_num_buffers
+        destroy_exec_config_handle execute execute_async execute_v2 get_aipp_data_size get_aipp_type
+        get_cur_output_dims get_dataset_buffer get_dataset_num_buffers
         get_dataset_tensor_desc get_desc get_desc_from_file get_desc_from_mem get_dynamic_batch get_dynamic_hw
         get_first_aipp_info get_input_data_type get_input_dims get_input_dims_range get_input_dims_v2
         get_input_dynamic_dims get_input_dynamic_gear_count get_input_format get_input_index_by_name
         get_input_name_by_index get_input_size_by_index get_num_inputs get_num_outputs get_op_attr
         get_output_data_type get_output_dims get_output_format get_output_index_by_name get_output_name_by_index
-        get_output_size_by_index get_tensor_real_name init_dump load_from_file load_from_file_with_mem
+        get_output_size_by_index get_tensor_real_name load_from_file load_from_file_with_mem
         load_from_file_with_q load_from_mem load_from_mem_with_mem load_from_mem_with_q load_with_config query_size
         query_size_from_mem set_aipp_ax_swap_switch set_aipp_by_input_index set_aipp_crop_params set_aipp_csc_params
         set_aipp_dtc_pixel_mean set_aipp_dtc_pixel_min set_aipp_input_format set_aipp_padding_params
         set_aipp_pixel_var_reci set_aipp_rbuv_swap_switch set_aipp_scf_params set_aipp_src_image_size set_config_opt
-        set_dataset_tensor_desc set_dump set_dynamic_batch_size set_dynamic_hw_size set_exec_config_opt
+        set_dataset_tensor_desc set_dynamic_batch_size set_dynamic_hw_size set_exec_config_opt
         set_input_aipp set_input_dynamic_dims unload
     """,
     "acl.op": """
@@ -58,7 +57,7 @@ _TABLES = {
         execute_v2 execute_with_handle infer_shape load register_compile_func set_attr_bool set_attr_data_type
         set_attr_float set_attr_int set_attr_list_bool set_attr_list_data_type set_attr_list_float set_attr_list_int
         set_attr_list_list_int set_attr_list_string set_attr_string set_kernel_args set_kernel_workspace_sizes
-        set_max_op_queue_num set_model_dir start_dump_args stop_dump_args unregister_compile_func update_params
+        set_max_op_queue_num set_model_dir unregister_compile_func update_params
     """,
     "acl.blas": """
         create_handle_for_gemm_ex create_handle_for_gemv_ex create_handle_for_hgemm create_handle_for_hgemv
@@ -148,11 +147,6 @@ _TABLES = {
         create_search_result delete destory_init_para destroy_feature_info destroy_init_para destroy_query_table
         destroy_repo_range destroy_search_input destroy_search_result init modify release repo_add repo_del search
         set_1n_top_num set_nm_top_num
-    """,
-    "acl.prof": """
-        create_subscribe_config destroy_subscribe_config get_model_id get_op_duration get_op_end get_op_name
-        get_op_name_len get_op_name_v2 get_op_num get_op_start get_op_type get_op_type_len get_op_type_v2
-        model_subscribe model_un_subscribe model_unsubscribe
     """,
 }
 

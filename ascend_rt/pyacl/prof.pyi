@@ -41,3 +41,35 @@ def get_step_timestamp(step_info: int, tag: int, stream: int, /) -> int:
     """Return ``ret`` of ``aclprofGetStepTimestamp``."""
 def get_op_desc_size() -> tuple[int, int]:
     """Return ``op_desc_size, ret`` of ``aclprofGetOpDescSize``."""
+def create_subscribe_config(time_info_switch: int, aicore_metrics: int, fd: int, /) -> int:
+    """Return ``subscribe_config`` of ``aclprofCreateSubscribeConfig``."""
+def destroy_subscribe_config(prof_subscribe_config: int, /) -> int:
+    """Return ``ret`` of ``aclprofDestroySubscribeConfig``."""
+def model_subscribe(model_id: int, prof_subscribe_config: int, /) -> int:
+    """Return ``ret`` of ``aclprofModelSubscribe``."""
+def model_un_subscribe(model_id: int, /) -> int:
+    """Return ``ret`` of ``aclprofModelUnSubscribe``."""
+def model_unsubscribe(model_id: int, /) -> int:
+    """Return ``ret`` of ``aclprofModelUnSubscribe``."""
+def get_op_num(op_info: int, op_info_len: int, /) -> tuple[int, int]:
+    """Return ``op_number, ret`` of ``aclprofGetOpNum``."""
+def get_op_type_len(op_info: int, op_info_len: int, index: int, /) -> tuple[int, int]:
+    """Return ``op_type_len, ret`` of ``aclprofGetOpTypeLen``."""
+def get_op_type(op_info: int, op_info_len: int, index: int, op_type_len: int, /) -> tuple[str, int]:
+    """Return ``op_type, ret`` of ``aclprofGetOpType``."""
+def get_op_type_v2(op_info: int, op_info_len: int, index: int, /) -> tuple[str | None, int]:
+    """Return ``op_type, ret``."""
+def get_op_name_len(op_info: int, op_info_len: int, index: int, /) -> tuple[int, int]:
+    """Return ``op_name_len, ret`` of ``aclprofGetOpNameLen``."""
+def get_op_name(op_info: int, op_info_len: int, index: int, op_name_len: int, /) -> tuple[str, int]:
+    """Return ``op_name, ret`` of ``aclprofGetOpName``."""
+def get_op_name_v2(op_info: int, op_info_len: int, index: int, /) -> tuple[str | None, int]:
+    """Return ``op_name, ret``."""
+def get_op_start(op_info: int, op_info_len: int, index: int, /) -> int:
+    """Return ``op_start`` of ``aclprofGetOpStart``."""
+def get_op_end(op_info: int, op_info_len: int, index: int, /) -> int:
+    """Return ``op_end`` of ``aclprofGetOpEnd``."""
+def get_op_duration(op_info: int, op_info_len: int, index: int, /) -> int:
+    """Return ``op_duration`` of ``aclprofGetOpDuration``."""
+def get_model_id(op_info: int, op_info_len: int, index: int, /) -> int:
+    """Return ``model_id`` of ``aclprofGetModelId``."""

@@ -117,3 +117,25 @@ def test_built_in_task_random_num_task(run: Run) -> None:
     kept = np.unpackbits(np.array(mask, np.uint8)).mean()
     assert abs(kept - 0.6) < 6 * 0.5 / NUMBERS**0.5
     assert all(len(set(numbers)) > NUMBERS // 16 for numbers in (normal, truncated, uniform, integers))
+
+
+def test_profiling_create_config(run: Run) -> None:
+    assert run("create_config") == 1
+
+
+def test_profiling_msproftx(run: Run) -> None:
+    ranges, steps = run("msproftx")
+    assert ranges == {
+        "model_load_mark": "marker",
+        "forward_pass_push": "push/pop",
+        "operator_dispatch_push": "push/pop",
+        "preprocess_range": "start/end",
+        "model_exec_mark": "marker",
+    }
+    assert steps == 1
+
+
+def test_adump_save_exception_info(run: Run) -> None:
+    values, is_placed = run("save_exception_info")
+    assert values == [*range(8), *range(1, 9), *range(2, 10)]
+    assert is_placed

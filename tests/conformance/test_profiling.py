@@ -234,7 +234,10 @@ def test_calls_before_the_initialisation(lib, ffi, profiler) -> None:
     config = profiler.config(lib.ACL_PROF_TASK_TIME)
     assert lib.aclprofStart(config) == NOT_RUNNING
     assert lib.aclprofStop(config) == NOT_RUNNING
-    assert lib.aclprofFinalize() == NOT_RUNNING
+
+
+def test_the_end_without_a_beginning(lib, ffi, profiler) -> None:
+    assert lib.aclprofFinalize() == OK
 
 
 def test_configurations(lib, ffi, profiler) -> None:

@@ -673,5 +673,113 @@ def struct_floats(*values: float) -> tuple[bytes, ...]:
     return tuple(struct.pack("<f", value) for value in values)
 
 
+# --- profiling -------------------------------------------------------------------------------------------------------
+
+
+def _configured(path: bytes, data: int) -> Any:
+    ok(lib.aclprofInit(path, len(path)))
+    config = lib.aclprofCreateConfig(ffi.new("uint32_t *"), 1, lib.ACL_AICORE_ARITHMETIC_UTILIZATION, ffi.NULL, data)
+    assert config != ffi.NULL
+    ok(lib.aclprofSetConfig(lib.ACL_PROF_SYS_HARDWARE_MEM_FREQ, b"15", 2))
+    ok(lib.aclprofStart(config))
+    return config
+
+
+def _concluded(config: Any) -> None:
+    ok(lib.aclprofStop(config))
+    ok(lib.aclprofDestroyConfig(config))
+    ok(lib.aclprofFinalize())
+
+
+def create_config() -> Any:
+    with device(context=False), tempfile.TemporaryDirectory() as directory:
+        data = (
+            lib.ACL_PROF_ACL_API
+            | lib.ACL_PROF_TASK_TIME
+            | lib.ACL_PROF_AICORE_METRICS
+            | lib.ACL_PROF_AICPU
+            | lib.ACL_PROF_L2CACHE
+            | lib.ACL_PROF_HCCL_TRACE
+            | lib.ACL_PROF_MSPROFTX
+            | lib.ACL_PROF_RUNTIME_API
+        )
+        _concluded(_configured(directory.encode(), data))
+        return len(list(Path(directory).glob("PROF_*")))
+
+
+def msproftx() -> Any:
+    """Return the ranges and marks by name, and the number of steps."""
+
+    def stamp(message: bytes) -> Any:
+        made = lib.aclprofCreateStamp()
+        assert made != ffi.NULL
+        ok(lib.aclprofSetStampTraceMessage(made, message, len(message)))
+        return made
+
+    with device(context=False), tempfile.TemporaryDirectory() as directory:
+        on = stream()
+        config = _configured(directory.encode(), lib.ACL_PROF_ACL_API | lib.ACL_PROF_TASK_TIME | lib.ACL_PROF_MSPROFTX)
+        step = lib.aclprofCreateStepInfo()
+        ok(lib.aclprofGetStepTimestamp(step, lib.ACL_STEP_START, on))
+        names = (
+            b"model_load_mark",
+            b"forward_pass_push",
+            b"operator_dispatch_push",
+            b"preprocess_range",
+            b"model_exec_mark",
+        )
+        load, outer, inner, preprocess, execute = stamps = [stamp(name) for name in names]
+        number = ffi.new("uint32_t *")
+        ok(lib.aclprofMark(load))
+        ok(lib.aclprofPush(outer))
+        ok(lib.aclprofRangeStart(preprocess, number))
+        ok(lib.aclprofRangeStop(number[0]))
+        ok(lib.aclprofPush(inner))
+        ok(lib.aclprofPop())
+        ok(lib.aclprofMark(execute))
+        ok(lib.aclprofPop())
+        ok(lib.aclprofGetStepTimestamp(step, lib.ACL_STEP_END, on))
+        lib.aclprofDestroyStepInfo(step)
+        for each in stamps:
+            lib.aclprofDestroyStamp(each)
+        _concluded(config)
+        ok(lib.aclrtDestroyStream(on))
+        (table,) = Path(directory).glob("PROF_*/*/msprof_tx_*.csv")
+        (steps,) = Path(directory).glob("PROF_*/*/step_trace_*.csv")
+        rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+        return [{row[5]: row[2] for row in rows}, len(steps.read_text().splitlines()) - 1]
+
+
+# --- adump -----------------------------------------------------------------------------------------------------------
+
+
+def save_exception_info() -> Any:
+    """Return the beginning of the saved tensors, and whether the path of aclInit's configuration was used."""
+    with tempfile.TemporaryDirectory() as directory:
+        configuration = Path(directory, "acl.json")
+        configuration.write_text(json.dumps({"dump": {"dump_path": directory, "dump_scene": "aic_err_brief_dump"}}))
+        ok(lib.aclInit(str(configuration).encode()))
+        ok(lib.aclrtSetDevice(0))
+        path = ffi.new("char[]", lib.ACL_DUMP_MAX_FILE_PATH_LENGTH)
+        ok(lib.acldumpGetExceptionInfoPath(path, lib.ACL_DUMP_MAX_FILE_PATH_LENGTH))
+        tensors, kept = ffi.new("acldumpTensorInfo[]", 3), [memory(32) for _ in range(3)]
+        for number, (tensor, pointer) in enumerate(zip(tensors, kept, strict=True)):
+            write(pointer, range(number, number + 8))
+            tensor.type = lib.ACL_DUMP_TENSOR_OUTPUT if number == 2 else lib.ACL_DUMP_TENSOR_INPUT
+            tensor.tensorSize, tensor.format, tensor.dataType = 32, lib.ACL_FORMAT_ND, lib.ACL_FLOAT
+            tensor.tensorAddr = ffi.cast("int64_t *", pointer)
+            tensor.addrType, tensor.placement = lib.ACL_DUMP_ADDR_RAW, lib.ACL_DUMP_PLACEMENT_DEVICE
+            tensor.shapeNum = tensor.originShapeNum = 2
+            tensor.shape[0:2] = tensor.originShape[0:2] = [4, 2]
+        ok(lib.acldumpSaveExceptionInfo(b"save_exception_info", b"component=demo", tensors, 3))
+        (file,) = Path(ffi.string(path).decode()).glob("save_exception_info.custom.*")
+        values = np.frombuffer(file.read_bytes()[:96], np.float32)
+        for pointer in kept:
+            ok(lib.aclrtFree(pointer))
+        ok(lib.aclrtResetDeviceForce(0))
+        ok(lib.aclFinalize())
+        return [values.tolist(), file.is_relative_to(directory)]
+
+
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(globals()[sys.argv[1]]()))

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import repeat
 from time import perf_counter
 from timeit import Timer
+from typing import Any
 
 import numpy as np
 
 import ascend_rt
-from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream
+from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream, profiling
+from ascend_rt._runtime.driver import pointer
 from ascend_rt.testing import Latch
-from ascend_rt_measure.bench import building, timing
+from ascend_rt_measure.bench import building, raw, timing
 from ascend_rt_measure.bench.ids import PAIRS, TASKS
 from ascend_rt_measure.bench.spellings import SPELLINGS
 from ascend_rt_measure.bench.timing import KIB, MIB, Timed
@@ -200,7 +202,21 @@ def captured(work: Work) -> Iterator[Timed]:
 
 
 @contextmanager
-def replayed(work: Work) -> Iterator[Timed]:
+def range_push_pop() -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            with part:
+                pass
+        return perf_counter() - begin
+
+    part = profiling.range("range")
+    with Device(), ascend_rt.profile(calls=False):
+        yield timed
+
+
+@contextmanager
+def replayed(work: Work, around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> Iterator[Timed]:
     def timed(loops: int) -> float:
         launch, synchronize = graph.launch, stream.synchronize
         begin = perf_counter()
@@ -212,7 +228,7 @@ def replayed(work: Work) -> Iterator[Timed]:
     with work() as (submit, stream):
         with stream.capture() as graph:
             submit()
-        with graph:
+        with graph, around(pointer(graph.handle)):
             timed(1)
             yield timed
 
@@ -307,6 +323,8 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     **{f"replay_pairs_{n}": partial(replayed, partial(pairs, n)) for n in PAIRS},
     "submit_tasks_1000": partial(submitted, partial(tasks, TASKS)),
     "replay_tasks_1000": partial(replayed, partial(tasks, TASKS)),
+    "replay_tasks_1000_subscribed": partial(replayed, partial(tasks, TASKS), raw.subscription),
+    "range_push_pop": range_push_pop,
     "copy_async_4KiB": partial(copy_async, 4 * KIB),
     "copy_async_1MiB": partial(copy_async, MIB),
     "copy_async_64MiB": partial(copy_async, 64 * MIB),

@@ -58,7 +58,7 @@ class Benchmark:
     def functions(self) -> list[str]:
         """Return the C functions of one iteration, in order; those in parentheses as often as it says."""
         calls = re.sub(r"(\d+) times \((.*?)\)", lambda found: int(found[1]) * f"{found[2]}; ", self.calls)
-        return re.findall(r"acl(?:rt|mdlRI)[A-Z]\w+", calls)
+        return re.findall(r"acl(?:rt|mdlRI|prof)[A-Z]\w+", calls)
 
 
 _RANDOM = (
@@ -138,6 +138,16 @@ BENCHMARKS = (
         batch=TASKS,
     ),
     Benchmark("replay_tasks_1000", _REPLAY.format("a graph of them"), batch=TASKS),
+    Benchmark(
+        "replay_tasks_1000_subscribed",
+        _REPLAY.format("a graph of them whose operators are subscribed"),
+        batch=TASKS,
+    ),
+    Benchmark(
+        "range_push_pop",
+        "aclprofPush; aclprofPop",
+        facade_also=("aclprofCreateStamp", "aclprofSetStampTraceMessage", "aclprofDestroyStamp"),
+    ),
     Benchmark("copy_async_4KiB", _COPY, LAYERS, PEERS),
     Benchmark("copy_async_1MiB", _COPY, LAYERS, PEERS),
     Benchmark("copy_async_64MiB", _COPY, peers=PEERS),

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import repeat
 from time import perf_counter
@@ -343,7 +345,7 @@ def captured(work: Work) -> Iterator[Timed]:
 
 
 @contextmanager
-def replayed(work: Work) -> Iterator[Timed]:
+def replayed(work: Work, around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> Iterator[Timed]:
     def timed(
         loops: int, execute: Any = lib.aclmdlRIExecuteAsync, synchronize: Any = lib.aclrtSynchronizeStream
     ) -> float:
@@ -357,10 +359,50 @@ def replayed(work: Work) -> Iterator[Timed]:
     with work() as (submit, a):
         _capture(submit, a, out)
         graph = out[0]
-        ok(lib.aclmdlRIExecuteAsync, graph, a)
-        ok(lib.aclrtSynchronizeStream, a)
-        yield timed
+        with around(graph):
+            ok(lib.aclmdlRIExecuteAsync, graph, a)
+            ok(lib.aclrtSynchronizeStream, a)
+            yield timed
         ok(lib.aclmdlRIDestroy, graph)
+
+
+@contextmanager
+def subscription(graph: Any) -> Iterator[None]:
+    """Subscribe the operators of a graph; nothing reads the records."""
+    number = ffi.new("uint32_t *")
+    ok(lib.aclmdlRIGetId, graph, number)
+    descriptor = ffi.new("int *", os.open(os.devnull, os.O_WRONLY))  # the end of the subscription closes it
+    config = lib.aclprofCreateSubscribeConfig(1, lib.ACL_AICORE_NONE, descriptor)
+    ok(lib.aclprofModelSubscribe, number[0], config)
+    try:
+        yield
+    finally:
+        ok(lib.aclprofModelUnSubscribe, number[0])
+        ok(lib.aclprofDestroySubscribeConfig, config)
+
+
+@contextmanager
+def range_push_pop() -> Iterator[Timed]:
+    def timed(loops: int, push: Any = lib.aclprofPush, pop: Any = lib.aclprofPop) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            push(stamp)
+            pop()
+        return perf_counter() - begin
+
+    with _device(), tempfile.TemporaryDirectory() as directory:
+        path = directory.encode()
+        ok(lib.aclprofInit, path, len(path))
+        data = lib.ACL_PROF_MSPROFTX
+        config = lib.aclprofCreateConfig(ffi.new("uint32_t *"), 1, lib.ACL_AICORE_NONE, ffi.NULL, data)
+        ok(lib.aclprofStart, config)
+        stamp = lib.aclprofCreateStamp()
+        ok(lib.aclprofSetStampTraceMessage, stamp, b"range", 5)
+        yield timed
+        lib.aclprofDestroyStamp(stamp)
+        ok(lib.aclprofStop, config)
+        ok(lib.aclprofDestroyConfig, config)
+        ok(lib.aclprofFinalize)
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------
@@ -458,6 +500,8 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     **{f"replay_pairs_{n}": partial(replayed, partial(pairs, n)) for n in PAIRS},
     "submit_tasks_1000": partial(submitted, partial(tasks, TASKS)),
     "replay_tasks_1000": partial(replayed, partial(tasks, TASKS)),
+    "replay_tasks_1000_subscribed": partial(replayed, partial(tasks, TASKS), subscription),
+    "range_push_pop": range_push_pop,
     "copy_async_4KiB": partial(copy_async, 4 * KIB),
     "copy_async_1MiB": partial(copy_async, MIB),
     "copy_async_64MiB": partial(copy_async, 64 * MIB),

@@ -2,8 +2,8 @@
 """In a separate process: make a list of calls of the C functions and print the answer of each.
 
 Standard input is a JSON list of ``[function, argument, ...]``. A function with ``thread:`` before its name is called on
-a second thread, the same one for all of them; one with ``1792 x `` is called that often, or until it fails. An argument
-is a number, ``null``, ``"text:..."``, or
+a second thread, the same one for all of them; one with ``1792 x `` is called that often, or until it fails; the result
+of one with ``name = `` is kept by that name. An argument is a number, ``null``, ``"text:..."``, or
 
 - a list: a new array; an object: a new structure; their members may be arguments like these again; with the name of
   a kept output at ``"@"`` that structure, changed;
@@ -16,9 +16,9 @@ is a number, ``null``, ``"text:..."``, or
 - ``"@name+64"``: the address 64 bytes behind it.
 
 Standard output is a line per call, written as soon as it has returned: ``[code, values of the outputs that are
-numbers]``; the texts ``"nan"``, ``"inf"`` and ``"-inf"`` mean those numbers. Instead of a code there is
-``"missing"`` if the library has no such function, and ``"unprepared"`` if it needs an output that no earlier call has
-made. Output of the library goes to standard error.
+numbers]``; the texts ``"nan"``, ``"inf"`` and ``"-inf"`` mean those numbers. The code is 0 for a function that returns
+nothing. Instead of a code there is ``"missing"`` if the library has no such function, and ``"unprepared"`` if it needs
+an output that no earlier call has made. Output of the library goes to standard error.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def call(function: str, *arguments: Any) -> list[Any]:
     if times:
         answers = (call(repeated, *arguments) for _ in range(int(times)))
         return next((answer for answer in answers if answer[0] != 0), [0, []])
+    name, _, function = function.rpartition(" = ")
     provide(function)
     target = getattr(lib, function)
     outs: list[Any] = []
@@ -138,8 +139,10 @@ def call(function: str, *arguments: Any) -> list[Any]:
     except KeyError:
         return ["unprepared", []]
     code = target(*values)
+    if name:
+        kept[name] = [code]
     return [
-        code if isinstance(code, int) else int(ffi.cast("uintptr_t", code)),
+        code if isinstance(code, int) else 0 if code is None else int(ffi.cast("uintptr_t", code)),
         [number(out[0]) for out in outs if isinstance(out[0], int | float)],
     ]
 

@@ -468,3 +468,33 @@ def test_the_source_tree_is_explained(interpreter) -> None:
     assert imported.returncode == 1
     assert imported.stderr.strip().splitlines()[-1].startswith("ImportError: ")
     assert "pip install" in imported.stderr
+
+
+# --- profile ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.simulator("internals", "a device's profile is raw data")
+def test_profile_prints_a_table_and_writes_the_time_line(run, tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from ascend_rt import Buffer, Device, Stream, fill_async, profile, profiling\n"
+        "Device(0).set_current()\n"
+        "with Stream() as stream, profile(sys.argv[1]), profiling.range('part'):\n"
+        "    fill_async(Buffer(64), 0, stream)\n"
+    )
+    prof, trace = tmp_path / "prof", tmp_path / "trace.json"
+    taken = run("-c", script, prof)
+    assert taken.returncode == 0, taken.stderr
+    result = run("-m", "ascend_rt", "profile", prof, "--trace", trace)
+    assert result.returncode == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[0] == ["name", "kind", "number", "total", "us", "mean", "us", "longest", "us"]
+    assert {tuple(line[:3]) for line in lines[1:]} == {("part", "push/pop", "1"), ("MEMSET", "MEMSET", "1")}
+    assert "part" in [event["name"] for event in json.loads(trace.read_text(encoding="utf-8"))]
+    assert len(run("-m", "ascend_rt", "profile", prof, "--top", "1").stdout.splitlines()) == 2
+
+
+def test_profile_names_what_is_wrong(run, tmp_path: Path) -> None:
+    expect_message(run("-m", "ascend_rt", "profile", tmp_path), 1, "no tables of a profile", "PROF_")
+    expect_message(run("-m", "ascend_rt", "profile", tmp_path / "none"), 1, "no tables of a profile")
+    expect_message(run("-m", "ascend_rt", "profile", tmp_path, "--top", "0"), 2, "--top", "a number of entries, from 1")

@@ -1,9 +1,12 @@
 // Operator information that the user attaches to the task last submitted by the calling thread (graphs_kernels.md part
 // D).
+#include "api/op_info.h"
+
 #include <algorithm>
 
 #include "api/model.h"
 #include "engine/thread.h"
+#include "tasks/capture.h"
 #include "tasks/graph.h"
 
 using namespace aclsim;
@@ -42,6 +45,25 @@ ModelTask &require_last_task(const ContextStream &stream) REQUIRES(engine_lock) 
 
 }  // namespace
 
+namespace aclsim {
+
+bool caches_op_info(const ContextStream &stream) {
+    const Capture *const capture = capture_of(stream);
+    return capture != nullptr && capture->graph->caches_op_info;
+}
+
+void cache_op_info(Simulator &sim, const void *information, std::size_t size) {
+    const ContextStream &stream = require_last_stream(sim);
+    const Graph *const graph = stream.keeper == nullptr ? nullptr : model_of(stream)->as_graph();
+    if (graph == nullptr || !graph->caches_op_info) {  // graphs cache it only during their capture
+        fail_without_task("is in no graph that is being captured with ACL_STREAM_ATTR_CACHE_OP_INFO");
+    }
+    const auto *bytes = static_cast<const unsigned char *>(information);
+    require_last_task(stream).op_info.assign(bytes, bytes + size);
+}
+
+}  // namespace aclsim
+
 aclError aclrtCacheLastTaskOpInfo(const void *const infoPtr, const size_t infoSize) {
     return entry(Function::aclrtCacheLastTaskOpInfo, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(infoPtr, "infoPtr");
@@ -52,13 +74,7 @@ aclError aclrtCacheLastTaskOpInfo(const void *const infoPtr, const size_t infoSi
         if (infoSize > kLargestInfo) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than %zu", infoSize, kLargestInfo);
         }
-        const ContextStream &stream = require_last_stream(sim);
-        const Graph *const graph = stream.keeper == nullptr ? nullptr : model_of(stream)->as_graph();
-        if (graph == nullptr || !graph->caches_op_info) {  // graphs cache it only during their capture
-            fail_without_task("is in no graph that is being captured with ACL_STREAM_ATTR_CACHE_OP_INFO");
-        }
-        const auto *bytes = static_cast<const unsigned char *>(infoPtr);
-        require_last_task(stream).op_info.assign(bytes, bytes + infoSize);
+        cache_op_info(sim, infoPtr, infoSize);
     });
 }
 

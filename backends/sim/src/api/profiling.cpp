@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <set>
 
 #include "api/entry.h"
 #include "observe/profiler.h"
+#include "observe/subscriptions.h"
+#include "support/file.h"
 
 using namespace aclsim;
 
@@ -56,34 +56,14 @@ void require_devices(Simulator &sim, const std::uint32_t *devices, std::uint32_t
     }
 }
 
-std::string present_time() {
-    const std::time_t now = std::time(nullptr);
-    std::tm local = {};
-    localtime_r(&now, &local);
-    char text[16];
-    std::strftime(text, sizeof text, "%Y%m%d%H%M%S", &local);
-    return text;
-}
-
-void make_directory(const std::string &path) {
-    for (std::size_t end = 0; end != std::string::npos;) {
-        end = path.find('/', end + 1);
-        const std::string part = path.substr(0, end);
-        if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
-            fail_unremembered(ACL_ERROR_INVALID_FILE, "cannot make the directory %s: %s", part.c_str(),
-                              std::strerror(errno));
-        }
-    }
-}
-
 // Creates a directory that no other profile has, neither of this process nor of another.
 std::string make_result_directory(const std::string &path, const std::string &stamp) {
-    make_directory(path);
+    make_directories(path, ACL_ERROR_INVALID_FILE);
     for (int number = 1;; ++number) {
         char name[64];
         std::snprintf(name, sizeof name, "/PROF_%06d_%s_%d", number, stamp.c_str(), static_cast<int>(getpid()));
         if (mkdir((path + name).c_str(), 0755) == 0) {
-            make_directory(path + name + "/mindstudio_profiler_output");
+            make_directories(path + name + "/mindstudio_profiler_output", ACL_ERROR_INVALID_FILE);
             return path + name;
         }
         if (errno != EEXIST) {
@@ -91,14 +71,6 @@ std::string make_result_directory(const std::string &path, const std::string &st
                               std::strerror(errno));
         }
     }
-}
-
-std::string absolute(const std::string &path) {
-    char current[PATH_MAX];
-    if (path[0] == '/' || getcwd(current, sizeof current) == nullptr) {
-        return path;
-    }
-    return current + ("/" + path);
 }
 
 void require_startable(Simulator &sim, const ProfileConfig &config) REQUIRES(engine_lock) {
@@ -126,7 +98,10 @@ aclError aclprofInit(const char *profilerResultPath, size_t length) {
         if (sim.profiler.is_initialized()) {
             fail_unremembered(ACL_ERROR_REPEAT_INITIALIZE, "aclprofInit was called already");
         }
-        sim.profiler.initialize(absolute(std::string(profilerResultPath, length)));
+        if (sim.subscriptions.any()) {
+            fail_unremembered(ACL_ERROR_PROF_API_CONFLICT, "models are subscribed");
+        }
+        sim.profiler.initialize(absolute_path(std::string(profilerResultPath, length)));
     });
 }
 
@@ -163,7 +138,7 @@ aclError aclprofStart(const aclprofConfig *profilerConfig) {
         auto profile = std::make_unique<Profile>();
         profile->devices = config->devices;
         profile->data_types = config->data_types;
-        profile->stamp = present_time();
+        profile->stamp = time_stamp();
         {
             const Unlocked unlocked(lock);
             profile->directory = make_result_directory(path, profile->stamp);
@@ -188,7 +163,6 @@ aclError aclprofStop(const aclprofConfig *profilerConfig) {
 
 aclError aclprofFinalize() {
     return entry(Function::aclprofFinalize, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
-        require_initialized(sim);
         const auto profiles = sim.profiler.finalize();
         const Unlocked unlocked(lock);
         for (const auto &profile : profiles) {

@@ -7,8 +7,12 @@
 #include "control/strict.h"
 #include "machine/initialization.h"
 #include "memory/memory.h"
+#include "observe/exception_dump.h"
+#include "observe/marks.h"
 #include "observe/memory_check.h"
+#include "observe/operator_records.h"
 #include "observe/profiler.h"
+#include "observe/subscriptions.h"
 #include "support/shared_memory.h"
 #include "support/uncancelled.h"
 #include "tasks/kernels.h"
@@ -37,6 +41,10 @@ struct Simulator::Parts {
           initialization(machine),
           faults(core),
           profiler(core),
+          marks(core, profiler),
+          subscriptions(core),
+          operator_records(core),
+          exception_dumps(machine.dumps, memory),
           strict(machine) {}
 
     Stall stall;
@@ -49,6 +57,10 @@ struct Simulator::Parts {
     Initialization initialization;
     Faults faults;
     Profiler profiler;
+    Marks marks;
+    Subscriptions subscriptions;
+    OperatorRecords operator_records;
+    ExceptionDumps exception_dumps;
     Strict strict;
     MemoryCheck memory_check;
 };
@@ -75,12 +87,16 @@ Simulator::Simulator(const SimulatorOptions &options)
       initialization(parts_.initialization),
       faults(parts_.faults),
       profiler(parts_.profiler),
+      marks(parts_.marks),
+      subscriptions(parts_.subscriptions),
+      operator_records(parts_.operator_records),
       stall(parts_.stall),
       strict(parts_.strict),
       memory_check(parts_.memory_check) {
     g_started.store(true, std::memory_order_release);
     SharedMemory::remove_unused();
     core.set_stall_reporter(parts_.stall);
+    machine.exceptions.set_dump(parts_.exception_dumps);
     if (config().checks_memory) {
         core.add_observer(memory_check);
     }

@@ -16,13 +16,16 @@ class Faults;
 class Initialization;
 class Kernels;
 class Labels;
+class Marks;
 class Memory;
 class MemoryCheck;
 class Models;
+class OperatorRecords;
 class Profiler;
 class SharedWords;
 class Stall;
 class Strict;
+class Subscriptions;
 class Values;
 
 // Parts of a simulator that are supplied from outside. No other part names a clock or a scheduler.
@@ -65,6 +68,9 @@ class Simulator {
     Initialization &initialization;
     Faults &faults;
     Profiler &profiler;
+    Marks &marks;
+    Subscriptions &subscriptions;
+    OperatorRecords &operator_records;
     Stall &stall;
     Strict &strict;
     MemoryCheck &memory_check;  // observer if ASCEND_RT_SIM_CHECK=memory

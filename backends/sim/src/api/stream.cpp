@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/op_info.h"
 #include "api/shard_entry.h"
 #include "control/stall.h"
 #include "memory/memory.h"
@@ -185,11 +186,6 @@ void set_cache_op_info(ContextStream &stream, std::uint32_t value) REQUIRES(engi
     }
 }
 
-std::uint32_t cache_op_info(const ContextStream &stream) REQUIRES(engine_lock) {
-    const Capture *capture = capture_of(stream);
-    return capture != nullptr && capture->graph->caches_op_info ? 1 : 0;
-}
-
 [[noreturn]] void unknown_attribute(aclrtStreamAttr attribute) {
     fail(ACL_ERROR_RT_PARAM_INVALID, "there is no stream attribute %d", static_cast<int>(attribute));
 }
@@ -351,7 +347,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
                 value->userCustomTag = require_own_stream(sim, stream).custom_tag;
                 break;
             case ACL_STREAM_ATTR_CACHE_OP_INFO:
-                value->cacheOpInfoSwitch = cache_op_info(require_stream(sim, stream));
+                value->cacheOpInfoSwitch = caches_op_info(require_stream(sim, stream)) ? 1 : 0;
                 break;
             case ACL_STREAM_ATTR_PRIORITY:
                 require_own(sim, require_prioritized(sim, stream));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "abi/acl.h"
@@ -42,6 +43,8 @@ struct FailedKernel {
     aclrtFuncHandle function = nullptr;  // nullptr: the task was not a kernel
     void *arguments = nullptr;
     std::uint32_t arguments_size = 0;
+    std::string name{};
+    std::uint32_t blocks = 0;
     aclrtOpExceptionCallback callback = nullptr;  // callback of the kernel's binary
     void *callback_data = nullptr;
     Ref<const RefCounted> owner{};  // keeps the arguments alive

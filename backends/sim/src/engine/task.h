@@ -27,6 +27,7 @@ enum TaskTrait : std::uint32_t {
     kIsBranch = 1U << 3,        // its end selects the next task of its model
     kIsUnrepeatable = 1U << 4,  // cannot be kept by a model: it executes or changes a model
     kIsUnlisted = 1U << 5,      // omitted from prints of graphs
+    kIsMark = 1U << 6,          // only marks a point of its stream for profiles
 };
 
 // Properties common to all tasks of one type. Each type defines them as a constant in its own file, so that a new
@@ -48,6 +49,8 @@ struct TaskLabel {
     std::uint32_t model = kNoModel;  // model that executes it
     std::string op_info{};           // from aclrtCacheLastTaskOpInfo: bytes
     std::string extend_info{};       // from aclrtCacheLastTaskExtendInfo
+    std::uint64_t step = 0;          // of aclprofGetStepTimestamp; 0: none
+    bool ends_step = false;
 };
 
 // Outcome of starting a task that has become the head of its stream.

@@ -34,7 +34,7 @@ void Exceptions::remove(aclrtExceptionInfoCallback callback) {
 }
 
 void Exceptions::report(const rtExceptionInfo &info, std::uint64_t stream) {
-    if (single_ == nullptr && callbacks_->empty() && info.kernel.callback == nullptr) {
+    if (single_ == nullptr && callbacks_->empty() && info.kernel.callback == nullptr && !is_dumping()) {
         return;
     }
     const bool is_in_call = current_call() != nullptr;  // false in threads of the simulator
@@ -81,13 +81,28 @@ void call_all(const std::vector<aclrtExceptionInfoCallback> &callbacks, aclrtExc
 
 }  // namespace
 
+// Leaves the dump out if the host lacks memory or addresses for it: the callbacks still come.
+std::function<void()> Exceptions::prepare_dump(const rtExceptionInfo &info) {
+    try {
+        return is_dumping() ? dump_->prepare(info) : std::function<void()>();
+    } catch (const std::bad_alloc &) {
+        return {};
+    } catch (const Failure &) {
+        return {};
+    }
+}
+
 void Exceptions::run(Lock &lock, const Report &report) {
     const auto callbacks = callbacks_;
     const auto single = single_;
+    const auto dump = prepare_dump(report.info);
     delivering_.push_back(&report);
     t_is_delivering = true;
     {
         const Unlocked unlocked(lock);
+        if (dump) {
+            dump();
+        }
         call_all(*callbacks, single, const_cast<rtExceptionInfo *>(&report.info));  // the callback's type has no const
     }
     t_is_delivering = false;

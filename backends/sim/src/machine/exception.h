@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -27,6 +28,15 @@ namespace aclsim {
 class Core;
 struct Device;
 
+// Writes down what is known of a failed task, before the callbacks run.
+class ExceptionDump {
+  public:
+    virtual ~ExceptionDump() = default;
+    virtual bool is_on() const REQUIRES(engine_lock) = 0;
+    // Returns the work, which is done without the lock; none if there is nothing to write.
+    virtual std::function<void()> prepare(const rtExceptionInfo &info) REQUIRES(engine_lock) = 0;
+};
+
 // Callbacks run on three threads only: the one whose call made the task fail, at the end of that call; one that
 // synchronizes the stream; or else a dedicated one. Guarded by the engine lock, which is released while user code runs.
 class Exceptions final : public FailureHandler {
@@ -34,6 +44,7 @@ class Exceptions final : public FailureHandler {
     static constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
 
     explicit Exceptions(Core &core) : core_(core) {}
+    void set_dump(ExceptionDump &dump) { dump_ = &dump; }
     void set_single(aclrtExceptionInfoCallback callback) REQUIRES(engine_lock) { single_ = callback; }
     void add(aclrtExceptionInfoCallback callback) REQUIRES(engine_lock);
     void remove(aclrtExceptionInfoCallback callback) REQUIRES(engine_lock);
@@ -63,8 +74,11 @@ class Exceptions final : public FailureHandler {
     void deliver(Lock &lock, Condition is_wanted) REQUIRES(engine_lock);
     void run(Lock &lock, const Report &report) REQUIRES(engine_lock);
     void deliver_aside() REQUIRES(engine_lock);
+    bool is_dumping() const REQUIRES(engine_lock) { return dump_ != nullptr && dump_->is_on(); }
+    std::function<void()> prepare_dump(const rtExceptionInfo &info) REQUIRES(engine_lock);
 
     Core &core_;
+    ExceptionDump *dump_ = nullptr;
     aclrtExceptionInfoCallback single_ GUARDED_BY(engine_lock) = nullptr;
     using Callbacks = std::vector<aclrtExceptionInfoCallback>;
     // Each change replaces the whole list, so a running delivery needs no copy.

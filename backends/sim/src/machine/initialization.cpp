@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "machine/device_limits.h"
+#include "machine/dump_config.h"
 #include "machine/machine.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -20,7 +21,6 @@ namespace {
 using Guard = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::size_t kLongestConfiguration = 10 << 20;
-constexpr std::size_t kDeepestNesting = 10;
 constexpr std::int32_t kNoDefaultDevice = -1;
 
 struct LimitKey {
@@ -36,27 +36,6 @@ constexpr LimitKey kBufferKeys[] = {
     {"simd_printf_fifo_size_per_core", ACL_RT_DEV_LIMIT_SIMD_PRINTF_FIFO_SIZE_PER_CORE},
     {"simt_printf_fifo_size", ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE},
 };
-
-// Sections for functions that are not simulated. Their form is checked, but nothing is written.
-struct Section {
-    const char *key;
-    aclError code;
-};
-constexpr Section kDump = {"dump", ACL_ERROR_INVALID_DUMP_CONFIG};
-constexpr Section kProfiler = {"profiler", ACL_ERROR_INVALID_PROFILING_CONFIG};
-
-std::string read_configuration(const char *path) {
-    const Uncancelled uncancelled;
-    struct stat status{};
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);
-    }
-    try {
-        return read_file(path, kLongestConfiguration);
-    } catch (const FileError &error) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s: %s", path, error.what.c_str());
-    }
-}
 
 Json parse_configuration(const char *path, const std::string &text) {
     if (text.empty()) {
@@ -84,11 +63,21 @@ bool read_switch(const Json &value, const char *key) {
     return value.text == "1";
 }
 
-void check_section(const Json &configuration, const Section &section) {
-    const Json *found = configuration.find(section.key);
+// Section of the profiler's command line, which is not simulated: its form is checked, but nothing is written.
+void check_profiler(const Json &configuration) {
+    const Json *found = configuration.find("profiler");
     if (found != nullptr && found->type != Json::Type::Object) {
-        fail_unremembered(section.code, "\"%s\" is not an object", section.key);
+        fail_unremembered(ACL_ERROR_INVALID_PROFILING_CONFIG, "\"profiler\" is not an object");
     }
+}
+
+// Dumps of operators and overflows leave no room for aclmdlInitDump (dumps.md section 1).
+void apply_dumps(Machine &machine, const Json &configuration) {
+    const DumpConfig config = read_dump_config(configuration);
+    const Lock lock = machine.core.acquire();
+    machine.dumps.apply(config);
+    machine.dumps.has_configuration =
+        config.kind == DumpConfig::Kind::Operators || config.kind == DumpConfig::Kind::Overflows;
 }
 
 void check_operator_cache(const Json &configuration) {
@@ -193,6 +182,19 @@ void remove_from(List &list, aclRegisterCallbackType type, Function function) {
 
 }  // namespace
 
+std::string read_configuration(const char *path) {
+    const Uncancelled uncancelled;
+    struct stat status{};
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s does not exist or is not a regular file", path);
+    }
+    try {
+        return read_file(path, kLongestConfiguration);
+    } catch (const FileError &error) {
+        fail_unremembered(ACL_ERROR_INVALID_FILE, "the configuration %s: %s", path, error.what.c_str());
+    }
+}
+
 // Counts the changes that callbacks of a change make inside it. A callback that makes one every time would overflow
 // the stack, as it does in the official library.
 class Initialization::Change {
@@ -216,6 +218,18 @@ class Initialization::Change {
     static constexpr unsigned kDeepestChange = 32;
     Initialization &whole_;
 };
+
+void Initialization::require_initialized() const {
+    if (references_ == 0) {
+        fail_unremembered(ACL_ERROR_UNINITIALIZE, "call aclInit first");
+    }
+}
+
+void Initialization::end_dumps() {
+    const Lock lock = machine_.core.acquire();
+    machine_.dumps.turn_off();
+    machine_.dumps.was_initialized = machine_.dumps.has_configuration = false;
+}
 
 void Initialization::end_default_device() {
     const Lock lock = machine_.core.acquire();
@@ -241,6 +255,7 @@ void Initialization::initialize(const char *path) {
     try {
         apply(parse_configuration(path, text), text, is_given);
     } catch (...) {
+        end_dumps();
         end_default_device();
         throw;
     }
@@ -267,14 +282,14 @@ void Initialization::apply(const Json &configuration, const std::string &text, b
     share_recent_texts(mode != nullptr && read_switch(*mode, "err_msg_mode"));
     notify_init(ACL_REG_TYPE_ACL_MODEL, text);
     if (is_given) {
-        check_section(configuration, kDump);
+        apply_dumps(machine_, configuration);
         notify_init(ACL_REG_TYPE_ACL_OP_EXECUTOR, text);
         check_operator_cache(configuration);
         apply_stack_sizes(machine_, configuration);
         apply_default_device(machine_, configuration);
         apply_print_buffers(machine_, configuration);
         check_event_mode(configuration);
-        check_section(configuration, kProfiler);
+        check_profiler(configuration);
     }
     notify_init(ACL_REG_TYPE_ACL_DVPP, text);
     notify_init(ACL_REG_TYPE_OTHER, text);
@@ -317,6 +332,7 @@ void Initialization::tear_down() {
     const Change change(*this);
     notify_finalize(ACL_REG_TYPE_ACL_OP_COMPILER);
     notify_finalize(ACL_REG_TYPE_ACL_MODEL);
+    end_dumps();
     notify_finalize(ACL_REG_TYPE_ACL_DVPP);
     end_default_device();
     notify_finalize(ACL_REG_TYPE_OTHER);

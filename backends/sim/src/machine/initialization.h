@@ -2,6 +2,7 @@
 // 3).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,11 @@
 namespace aclsim {
 
 class Machine;
+
+// Returns the text of a configuration file. Fails with ACL_ERROR_INVALID_FILE.
+std::string read_configuration(const char *path);
+// Depth to which objects, and arrays, of a configuration may be nested.
+constexpr std::size_t kDeepestNesting = 10;
 
 // Callbacks of one kind, in the order of their registration.
 template <class Function>
@@ -65,6 +71,13 @@ class Initialization {
     void initialize(const char *path);  // NULL or "" means no configuration
     void finalize();
     void drop_reference(std::uint64_t *left);
+    // Calls use() while the process stays initialised. Fails with ACL_ERROR_UNINITIALIZE if it is not.
+    template <class Use>
+    void while_initialized(Use use) {
+        const std::lock_guard<std::recursive_mutex> guard(mutex_);
+        require_initialized();
+        use();
+    }
 
     void add_callback(aclRegisterCallbackType type, aclInitCallbackFunc function, void *argument);
     void add_callback(aclRegisterCallbackType type, aclFinalizeCallbackFunc function, void *argument);
@@ -76,7 +89,9 @@ class Initialization {
     void require_first_configuration(const char *path) const;
     void apply(const Json &configuration, const std::string &text, bool is_given);
     void tear_down();
+    void require_initialized() const;
     void end_default_device();
+    void end_dumps();
     void notify_init(aclRegisterCallbackType type, const std::string &text);
     void notify_finalize(aclRegisterCallbackType type);
 

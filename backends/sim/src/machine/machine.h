@@ -11,6 +11,7 @@
 #include "machine/capture_modes.h"
 #include "machine/context.h"
 #include "machine/device.h"
+#include "machine/dumps.h"
 #include "machine/exception.h"
 #include "machine/snapshot_gate.h"
 #include "machine/state_callbacks.h"
@@ -42,6 +43,7 @@ class Machine {
     Core &core;
     std::vector<std::unique_ptr<Device>> devices;
     Exceptions exceptions;
+    Dumps dumps;
     StateCallbacks state_callbacks;
     Reports reports;
     CaptureModes capture_modes;

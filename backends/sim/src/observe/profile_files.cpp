@@ -1,22 +1,27 @@
 // Files of a profile, with the names and layout of the files that msprof exports from the profile of a device: a trace
 // for chrome://tracing and Perfetto, and tables of tasks and operators.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <initializer_list>
+#include <map>
 #include <set>
 
 #include "observe/profiler.h"
-#include "support/error.h"
+#include "support/file.h"
 #include "support/json.h"
 #include "support/text.h"
-#include "support/uncancelled.h"
+#include "tasks/trace.h"
 
 namespace aclsim {
 namespace {
 
-constexpr int kHost = -1;  // process number of the calls in the trace
+// Numbers of processes in the trace, beside those of the devices: calls, and ranges and marks of the program.
+constexpr int kHost = -1;
+constexpr int kRanges = -2;
 
 // Returns the time on the clock of Python's time.perf_counter(), so that a program can compare its own measurements.
 // Does not format a floating-point number, because the program's locale may use a different decimal point.
@@ -28,22 +33,6 @@ std::string microseconds(Time::duration time) {
     return text;
 }
 std::string microseconds(Time time) { return microseconds(time.time_since_epoch()); }
-
-std::string in_hexadecimal(const std::string &bytes) {
-    std::string text;
-    for (const char byte : bytes) {
-        char digits[3];
-        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
-        text += digits;
-    }
-    return text;
-}
-
-// Returns operator information as text if all its bytes are printable, otherwise in hexadecimal.
-std::string shown(const std::string &information) {
-    const std::string text = information.substr(0, information.find_last_not_of('\0') + 1);
-    return is_printable(text) ? text : in_hexadecimal(information);
-}
 
 std::string name_of(const Profile::TaskEntry &task) {
     const TaskLabel &it = task.label;
@@ -72,6 +61,9 @@ std::string task_table(const Profile &profile) {
     std::string text = csv_row({"Device_id", "kernel_name", "kernel_type", "stream_id", "task_id", "task_time(us)",
                                 "task_start(us)", "task_stop(us)"});
     for (const auto &it : profile.tasks) {
+        if (it.info->has(kIsMark)) {
+            continue;  // is in the tables of marks and steps
+        }
         text += csv_row({digits(it.device), name_of(it), it.info->name, digits(it.stream), digits(it.task),
                          microseconds(it.ended - it.started), microseconds(it.started), microseconds(it.ended)});
     }
@@ -84,12 +76,51 @@ std::string operator_table(const Profile &profile) {
                  "Task Duration(us)", "Task Wait Time(us)", "Op Info", "Extend Info"});
     for (const auto &it : profile.tasks) {
         const TaskLabel &label = it.label;
-        if (label.name.empty() && label.op_info.empty()) {
+        if ((label.name.empty() && label.op_info.empty()) || it.info->has(kIsMark)) {
             continue;
         }
         text += csv_row({digits(it.device), model_id(label), digits(it.task), digits(it.stream), name_of(it),
                          it.info->name, microseconds(it.started), microseconds(it.ended - it.started),
                          microseconds(it.started - it.submitted), shown(label.op_info), label.extend_info});
+    }
+    return text;
+}
+
+// Ranges and marks of threads, and marks of streams, which have a device and a stream instead of a thread.
+std::string mark_table(const Profile &profile) {
+    const std::string process = std::to_string(getpid());
+    std::string text =
+        csv_row({"pid", "tid", "event_type", "Start_time(us)", "End_time(us)", "message", "Device_id", "Stream_id"});
+    for (const auto &it : profile.ranges) {
+        text += csv_row({process, digits(it.thread), it.type, microseconds(it.began), microseconds(it.ended),
+                         it.message, "N/A", "N/A"});
+    }
+    for (const auto &it : profile.tasks) {
+        if (it.info == &MarkTask::kMessage) {
+            text += csv_row({process, "N/A", "marker_ex", microseconds(it.started), microseconds(it.ended),
+                             it.label.name, digits(it.device), digits(it.stream)});
+        }
+    }
+    return text;
+}
+
+// Steps whose beginning and end are both in the profile.
+std::string step_table(const Profile &profile) {
+    std::map<std::uint64_t, const Profile::TaskEntry *> begun;
+    std::string text = csv_row(
+        {"Device_id", "Iteration ID", "Stream_id", "Iteration Start(us)", "Iteration End(us)", "Iteration Time(us)"});
+    for (const auto &it : profile.tasks) {
+        const std::uint64_t step = it.label.step;
+        if (step == 0) {
+            continue;
+        }
+        const auto start = begun.find(step);
+        if (!it.label.ends_step) {
+            begun[step] = &it;
+        } else if (start != begun.end()) {
+            text += csv_row({digits(it.device), digits(step), digits(it.stream), microseconds(start->second->ended),
+                             microseconds(it.ended), microseconds(it.ended - start->second->ended)});
+        }
     }
     return text;
 }
@@ -104,6 +135,12 @@ std::string trace_event(const std::string &name, int process, std::uint64_t thre
     return "{\"name\":" + quoted(name) + ",\"ph\":\"X\",\"pid\":" + std::to_string(process) +
            ",\"tid\":" + digits(thread) + ",\"ts\":" + microseconds(from) + ",\"dur\":" + microseconds(to - from) +
            ",\"args\":{" + arguments + "}}";
+}
+
+// Event without a duration.
+std::string trace_instant(const std::string &name, int process, std::uint64_t thread, Time at) {
+    return "{\"name\":" + quoted(name) + ",\"ph\":\"i\",\"s\":\"t\",\"pid\":" + std::to_string(process) +
+           ",\"tid\":" + digits(thread) + ",\"ts\":" + microseconds(at) + "}";
 }
 
 std::string arguments_of(const Profile::TaskEntry &it) {
@@ -130,13 +167,22 @@ std::string trace(const Profile &profile) {
         if (streams.emplace(device, it.stream).second) {
             events.push_back(trace_name("thread_name", device, it.stream, "stream " + digits(it.stream)));
         }
-        events.push_back(trace_event(name_of(it), device, it.stream, it.started, it.ended, arguments_of(it)));
+        events.push_back(it.info->has(kIsMark)
+                             ? trace_instant(name_of(it), device, it.stream, it.ended)
+                             : trace_event(name_of(it), device, it.stream, it.started, it.ended, arguments_of(it)));
     }
     if (!profile.calls.empty()) {
         events.push_back(trace_name("process_name", kHost, 0, "calls"));
     }
     for (const auto &it : profile.calls) {
         events.push_back(trace_event(it.name, kHost, it.thread, it.began, it.ended, ""));
+    }
+    if (!profile.ranges.empty()) {
+        events.push_back(trace_name("process_name", kRanges, 0, "ranges"));
+    }
+    for (const auto &it : profile.ranges) {
+        events.push_back(it.began == it.ended ? trace_instant(it.message, kRanges, it.thread, it.began)
+                                              : trace_event(it.message, kRanges, it.thread, it.began, it.ended, ""));
     }
     std::string text = "[\n";
     for (const std::string &event : events) {
@@ -145,23 +191,22 @@ std::string trace(const Profile &profile) {
     return text + "]\n";
 }
 
-void write_file(const std::string &path, const std::string &text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) {
-        fail_unremembered(ACL_ERROR_INVALID_FILE, "cannot write %s", path.c_str());
-    }
-}
-
 }  // namespace
 
 void Profile::write() const {
-    const Uncancelled uncancelled;
+    const auto write_one = [](const std::string &path, const std::string &text) {
+        write_file(path, text, ACL_ERROR_INVALID_FILE);
+    };
     const std::string folder = directory + "/mindstudio_profiler_output";
-    write_file(folder + "/msprof_" + stamp + ".json", trace(*this));
-    write_file(folder + "/task_time_" + stamp + ".csv", task_table(*this));
-    write_file(folder + "/op_summary_" + stamp + ".csv", operator_table(*this));
+    write_one(folder + "/msprof_" + stamp + ".json", trace(*this));
+    write_one(folder + "/task_time_" + stamp + ".csv", task_table(*this));
+    write_one(folder + "/op_summary_" + stamp + ".csv", operator_table(*this));
+    if ((data_types & ACL_PROF_MSPROFTX) != 0) {
+        write_one(folder + "/msprof_tx_" + stamp + ".csv", mark_table(*this));
+    }
+    if (std::any_of(tasks.begin(), tasks.end(), [](const auto &it) { return it.label.step != 0; })) {
+        write_one(folder + "/step_trace_" + stamp + ".csv", step_table(*this));
+    }
 }
 
 }  // namespace aclsim

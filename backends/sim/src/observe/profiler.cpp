@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kTaskTypes =
     ACL_PROF_TASK_TIME | ACL_PROF_TASK_TIME_L0 | ACL_PROF_TASK_TIME_L2 | ACL_PROF_TASK_TIME_L3 | ACL_PROF_OP_ATTR;
+constexpr std::uint64_t kMarkTypes = ACL_PROF_MSPROFTX | ACL_PROF_TRAINING_TRACE;
 constexpr std::uint64_t kCallTypes = ACL_PROF_ACL_API | ACL_PROF_RUNTIME_API;
 
 // Times at which the calls of a thread began; they nest.
@@ -105,7 +106,7 @@ std::vector<std::unique_ptr<Profile>> Profiler::finalize() {
 void Profiler::detach_if_idle() {
     if (profiles_.empty()) {
         core_.remove_observer(*this);
-        pending_ = {};
+        times_.clear();
     }
 }
 
@@ -118,65 +119,51 @@ Profile *Profiler::profile_of(std::uint32_t device, std::uint64_t data_types) {
     return nullptr;
 }
 
-Profiler::Times *Profiler::Pending::find(const Key &task) {
-    if (key == task) {
-        return &newest;
-    }
-    const auto found = others.find(task);
-    return found == others.end() ? nullptr : &found->second;
+bool Profiler::takes_marks() const {
+    return std::any_of(profiles_.begin(), profiles_.end(),
+                       [](const auto &it) { return (it->data_types & ACL_PROF_MSPROFTX) != 0; });
 }
 
-void Profiler::Pending::add(const Key &task, const Times &times) {
-    if (key != Key()) {
-        others[key] = newest;
+void Profiler::note_range(const Profile::RangeEntry &range) {
+    for (const auto &profile : profiles_) {
+        if ((profile->data_types & ACL_PROF_MSPROFTX) != 0 && range.began >= profile->start) {
+            profile->ranges.push_back(range);
+        }
     }
-    key = task;
-    newest = times;
 }
 
-void Profiler::Pending::erase(const Key &task) {
-    if (key == task) {
-        key = Key();
-    } else {
-        others.erase(task);
-    }
+Profile *Profiler::profile_of(const Stream &stream, const Task &task) {
+    return profile_of(device_of(stream).user_id, task.info().has(kIsMark) ? kTaskTypes | kMarkTypes : kTaskTypes);
 }
 
 void Profiler::submitted(const Moment &now, const Stream &stream, const Task &task, const Submission &) {
-    if (profile_of(device_of(stream).user_id, kTaskTypes) != nullptr) {
-        pending_of(stream).add({stream.serial, task.sequence}, {now.time(), now.time()});
+    if (profile_of(stream, task) != nullptr) {
+        times_.submitted(now, stream, task);
     }
 }
 
 void Profiler::started(const Moment &now, const Stream &stream, const Task &task, std::uint32_t) {
-    if (Times *const times = pending_of(stream).find({stream.serial, task.sequence})) {
-        times->started = now.time();
-    }
+    times_.started(now, stream, task);
 }
 
 // Skips tasks that were submitted before the profile was started.
 void Profiler::ended(const Moment &now, const Stream &stream, const Task &task, std::uint32_t) {
-    const Key key{stream.serial, task.sequence};
-    Pending &pending = pending_of(stream);
-    const Times *const found = pending.find(key);
-    if (found == nullptr) {
+    TaskTimes::Times times{};
+    if (!times_.take(stream, task, times)) {
         return;
     }
-    const Times times = *found;
-    pending.erase(key);
-    const std::uint32_t device = device_of(stream).user_id;
-    Profile *const profile = profile_of(device, kTaskTypes);
+    Profile *const profile = profile_of(stream, task);
     if (profile != nullptr && times.submitted >= profile->start) {
         TaskLabel label;
         task.details().label(stream, label);
-        profile->parts[Core::shard_of(stream)].tasks.push_back({device, stream.id, task.sequence, &task.info(),
-                                                                std::move(label), times.submitted, times.started,
-                                                                now.time()});
+        profile->parts[Core::shard_of(stream)].tasks.push_back({device_of(stream).user_id, stream.id, task.sequence,
+                                                                &task.info(), std::move(label), times.submitted,
+                                                                times.started, now.time()});
     }
 }
 
 void Profiler::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
-    pending_of(stream).erase({stream.serial, task.sequence});
+    times_.forget(stream, task);
 }
 
 void Profiler::call_began(const Moment &now, const CallSite &) { CallTimes::get(attachments_).push_back(now.time()); }

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "engine/core.h"
 #include "engine/observer.h"
+#include "observe/task_times.h"
 
 namespace aclsim {
 
@@ -39,6 +39,14 @@ struct Profile {
         Time started;
         Time ended;
     };
+    // Range or mark of a thread of the program; a mark begins and ends at the same time.
+    struct RangeEntry {
+        std::uint32_t thread;
+        const char *type;
+        std::string message;
+        Time began;
+        Time ended;
+    };
     struct CallEntry {
         std::uint32_t thread;
         const char *name;
@@ -58,6 +66,7 @@ struct Profile {
     Time start{};                    // tasks and calls that began before are left out
     std::vector<TaskEntry> tasks{};  // in the order of their ends; filled when the profile is stopped
     std::vector<CallEntry> calls{};
+    std::vector<RangeEntry> ranges{};
 
     // Entries of one shard: tasks of its streams, and calls that ended under its lock. The last part is for calls that
     // ended under the global lock.
@@ -77,7 +86,14 @@ class Profiler final : public Observer {
     void initialize(const std::string &path) REQUIRES(engine_lock);
     bool is_initialized() const REQUIRES(engine_lock) { return !path_.empty(); }
     const std::string &path() const REQUIRES(engine_lock) { return path_; }
+    void set_path(const std::string &path) REQUIRES(engine_lock) { path_ = path; }
     bool is_taking(std::uint32_t device) const REQUIRES(engine_lock);
+    bool is_observing() const REQUIRES(engine_lock) { return !profiles_.empty(); }
+    bool takes_marks() const REQUIRES(engine_lock);
+    // Changes whenever the profiler begins to observe.
+    std::uint64_t attachment() const REQUIRES(engine_lock) { return attachments_; }
+    // Adds a range to the profiles that collect marks; leaves it out of those that began later.
+    void note_range(const Profile::RangeEntry &range) REQUIRES(engine_lock);
     void start(std::unique_ptr<Profile> profile) REQUIRES(engine_lock);
     // Ends the profile that was started with the same devices and data types, and returns it; nullptr if there is none.
     std::unique_ptr<Profile> stop(const ProfileConfig &config) REQUIRES(engine_lock);
@@ -93,24 +109,8 @@ class Profiler final : public Observer {
     void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
   private:
-    using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number
-    struct Times {
-        Time submitted;
-        Time started;
-    };
-    // Tasks of one shard that have not ended. The newest one is stored separately: most tasks end at once and need no
-    // map entry.
-    struct alignas(64) Pending {
-        Key key{};
-        Times newest{};
-        std::map<Key, Times> others;
-
-        Times *find(const Key &task);
-        void add(const Key &task, const Times &times);
-        void erase(const Key &task);
-    };
-    Pending &pending_of(const Stream &stream) REQUIRES(engine_lock) { return pending_[Core::shard_of(stream)]; }
     Profile *profile_of(std::uint32_t device, std::uint64_t data_types) REQUIRES(engine_lock);
+    Profile *profile_of(const Stream &stream, const Task &task) REQUIRES(engine_lock);
     void detach_if_idle() REQUIRES(engine_lock);
 
     Core &core_;
@@ -118,7 +118,7 @@ class Profiler final : public Observer {
     std::vector<std::unique_ptr<Profile>> profiles_ GUARDED_BY(engine_lock);
     std::uint64_t attachments_ GUARDED_BY(engine_lock) = 0;  // times that it began to observe
     std::atomic<bool> has_lost_facts_{false};
-    std::array<Pending, Shards::kMost + 1> pending_ GUARDED_BY(engine_lock);
+    TaskTimes times_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim

@@ -47,6 +47,22 @@ inline bool is_printable(const std::string &text) {
     return is_utf8(text) && std::none_of(text.begin(), text.end(), is_control);
 }
 
+inline std::string in_hexadecimal(const std::string &bytes) {
+    std::string text;
+    for (const char byte : bytes) {
+        char digits[3];
+        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+        text += digits;
+    }
+    return text;
+}
+
+// Returns operator information as text if all its bytes are printable, otherwise in hexadecimal.
+inline std::string shown(const std::string &information) {
+    const std::string text = information.substr(0, information.find_last_not_of('\0') + 1);
+    return is_printable(text) ? text : in_hexadecimal(information);
+}
+
 // Returns the result of make(), or an empty text if the host has no memory for it. Disables the analysis, because
 // make() may need a lock that the caller holds.
 template <class Make>

@@ -284,6 +284,8 @@ FailedKernel KernelTask::failed_kernel() const {
     return {launch_->function->handle(),
             launch_->arguments.address(),
             static_cast<std::uint32_t>(launch_->arguments.size()),
+            launch_->function->description.name,
+            launch_->blocks,
             binary.exception_callback,
             binary.exception_data,
             launch_};

@@ -44,6 +44,8 @@ static const Benchmark benchmarks[] = {
     {"replay_pairs_1000", replay_pairs_1000, NULL},
     {"submit_tasks_1000", submit_tasks_1000, NULL},
     {"replay_tasks_1000", replay_tasks_1000, NULL},
+    {"replay_tasks_1000_subscribed", replay_tasks_1000_subscribed, NULL},
+    {"range_push_pop", range_push_pop, NULL},
     {"copy_async_4KiB", copy_async_4KiB, NULL},
     {"copy_async_1MiB", copy_async_1MiB, NULL},
     {"copy_async_64MiB", copy_async_64MiB, NULL},

@@ -108,6 +108,12 @@ double replay_pairs_100(uint64_t loops);
 double replay_pairs_1000(uint64_t loops);
 double submit_tasks_1000(uint64_t loops);
 double replay_tasks_1000(uint64_t loops);
+double replay_tasks_1000_subscribed(uint64_t loops);
+
+/* profiles.c */
+double range_push_pop(uint64_t loops);
+void subscribe_graph(aclmdlRI graph);
+void unsubscribe_graph(aclmdlRI graph);
 
 /* memory.c */
 double copy_async_4KiB(uint64_t loops);

@@ -57,3 +57,13 @@ PAIRS_OF(1000)
 double submit_tasks_1000(uint64_t loops) { return time_of_submitting(loops, submit_tasks, 1000); }
 
 double replay_tasks_1000(uint64_t loops) { return time_of_replaying(loops, submit_tasks, 1000); }
+
+double replay_tasks_1000_subscribed(uint64_t loops) {
+    aclmdlRI graph = NULL;
+    OK(capture(submit_tasks, 1000, &graph));
+    subscribe_graph(graph);
+    const double taken = time_of_graph(loops, graph);
+    unsubscribe_graph(graph);
+    OK(aclmdlRIDestroy(graph));
+    return taken;
+}

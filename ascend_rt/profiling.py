@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles: the times of tasks, of calls, and of named parts of the program, as a table and as a time line.
+
+:func:`profile` collects them for a ``with`` block. :class:`range` names a part of the program, and :func:`mark` a
+moment; outside of a profile both do next to nothing, so that they can stay in a program.
+
+On a device a profile is raw data, which CANN's ``msprof --export=on`` makes the files of that :func:`read_profile`
+reads. The simulator writes the files itself (docs/semantics/profiling.md, section 9).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ascend_rt._runtime.driver import call, check, failure, ffi, is_expected, lib
+from ascend_rt.device import Device
+from ascend_rt.errors import WrongState
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ascend_rt.stream import Stream
+
+__all__ = ["Profile", "ProfiledRange", "ProfiledTask", "mark", "profile", "range", "read_profile"]
+
+_LONGEST_MESSAGE = 126  # the runtime documents 127 bytes, and refuses them
+_LONGEST_MARK = 155
+_OUTPUT = "mindstudio_profiler_output"
+_ABSENT = "N/A"
+
+
+class ProfiledTask(NamedTuple):
+    """A task in a profile.
+
+    Attributes
+    ----------
+    name : str
+        The operator, kernel, or kind of task.
+    kind : str
+        The kind of task, such as ``"KERNEL"`` or ``"MEMSET"``.
+    device, stream, task : int
+        The runtime's numbers.
+    start_us, duration_us : float
+        On the clock of ``time.perf_counter()``, in microseconds.
+
+    Examples
+    --------
+    >>> from ascend_rt import profile
+    >>> with profile() as seen:
+    ...     fill_async(Buffer(64), 0, stream)
+    >>> [(task.name, task.device, task.stream == stream.id) for task in seen.tasks]
+    [('MEMSET', 0, True)]
+    """
+
+    name: str
+    kind: str
+    device: int
+    stream: int
+    task: int
+    start_us: float
+    duration_us: float
+
+
+class ProfiledRange(NamedTuple):
+    """A range or a mark in a profile.
+
+    Attributes
+    ----------
+    name : str
+        Its message.
+    kind : str
+        ``"push/pop"``, ``"start/end"``, ``"marker"``, ``"marker_ex"`` for a mark of a stream, or ``"tensors"``.
+    thread : int or None
+        The kernel's number of the thread; None for a mark of a stream.
+    stream : int or None
+        The number of the stream of such a mark.
+    start_us, duration_us : float
+        On the clock of ``time.perf_counter()``, in microseconds; a mark takes 0.
+
+    Examples
+    --------
+    >>> from ascend_rt import mark, profile
+    >>> with profile() as seen:
+    ...     mark("loaded")
+    >>> [(part.name, part.kind, part.duration_us) for part in seen.ranges]
+    [('loaded', 'marker', 0.0)]
+    """
+
+    name: str
+    kind: str
+    thread: int | None
+    stream: int | None
+    start_us: float
+    duration_us: float
+
+
+class Profile:
+    """The contents of a profile; :func:`profile` and :func:`read_profile` return it.
+
+    ``str()`` gives a table, the longest entries first.
+
+    Attributes
+    ----------
+    tasks : list of ProfiledTask
+        In the order of their ends.
+    ranges : list of ProfiledRange
+        In the order of their ends.
+    trace : list of dict
+        Events of the time line, in the format of chrome://tracing and Perfetto.
+
+    Examples
+    --------
+    >>> from ascend_rt import profile, profiling
+    >>> with profile() as seen, profiling.range("clear"):
+    ...     fill_async(Buffer(64), 0, stream)
+    >>> [task.kind for task in seen.tasks], [part.name for part in seen.ranges]
+    (['MEMSET'], ['clear'])
+    """
+
+    def __init__(self) -> None:
+        self.tasks: list[ProfiledTask] = []
+        self.ranges: list[ProfiledRange] = []
+        self.trace: list[dict[str, Any]] = []
+
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the time line to a file for chrome://tracing and Perfetto.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file, which is replaced.
+        """
+        Path(path).write_text(json.dumps(self.trace), encoding="utf-8")
+
+    def table(self) -> list[tuple[str, str, int, float, float, float]]:
+        """Return a row for each name and kind: name, kind, number, total, mean and longest time in microseconds.
+
+        The longest total comes first; marks take no time.
+        """
+        times: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        entries: list[ProfiledTask | ProfiledRange] = [*self.tasks, *self.ranges]
+        for entry in entries:
+            times[entry.name, entry.kind].append(entry.duration_us)
+        rows = [(*key, len(each), sum(each), sum(each) / len(each), max(each)) for key, each in times.items()]
+        return sorted(rows, key=lambda row: -row[3])
+
+    def __str__(self) -> str:
+        rows = self.table()
+        width = max((len(row[0]) for row in rows), default=4)
+        head = f"{'name':<{width}}  {'kind':<14} {'number':>8} {'total us':>12} {'mean us':>12} {'longest us':>12}"
+        return "\n".join(
+            (
+                head,
+                *(
+                    f"{name:<{width}}  {kind:<14} {number:>8} {total:>12.3f} {mean:>12.3f} {longest:>12.3f}"
+                    for name, kind, number, total, mean, longest in rows
+                ),
+            )
+        )
+
+    def _read(self, directory: Path) -> None:
+        """Add what the files of one profile have."""
+        for row in _rows(directory, "task_time"):
+            self.tasks.append(
+                ProfiledTask(
+                    row["kernel_name"],
+                    row["kernel_type"],
+                    int(row["Device_id"]),
+                    int(row["stream_id"]),
+                    int(row["task_id"]),
+                    float(row["task_start(us)"]),
+                    float(row["task_time(us)"]),
+                )
+            )
+        for row in _rows(directory, "msprof_tx"):
+            thread, stream = (
+                None if row.get(key, _ABSENT) == _ABSENT else int(row[key]) for key in ("tid", "Stream_id")
+            )
+            start, end = float(row["Start_time(us)"]), float(row["End_time(us)"])
+            self.ranges.append(ProfiledRange(row["message"], row["event_type"], thread, stream, start, end - start))
+        for file in _files(directory, "msprof_*.json"):
+            self.trace += json.loads(file.read_text(encoding="utf-8"))
+
+
+def _files(directory: Path, pattern: str) -> Iterable[Path]:
+    return sorted((directory / _OUTPUT).glob(pattern))
+
+
+def _rows(directory: Path, name: str) -> Iterator[dict[str, str]]:
+    for file in _files(directory, f"{name}_*.csv"):
+        with file.open(newline="", encoding="utf-8") as lines:
+            yield from csv.DictReader(lines)
+
+
+def read_profile(path: str | os.PathLike[str]) -> Profile:
+    """Read the files of a profile, or of all profiles in a directory.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A directory ``PROF_…``, or the one that was given to :func:`profile` or ``aclprofInit``.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no profile, or only raw data of a device: run ``msprof --export=on --output=<directory>``.
+    ValueError
+        A file is not one of a profile.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ascend_rt.profiling import profile, read_profile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with profile(directory) as seen:
+    ...         fill_async(Buffer(64), 0, stream)
+    ...     read_profile(directory).tasks == seen.tasks
+    True
+    """
+    place = Path(path)
+    found = [place] if (place / _OUTPUT).is_dir() else sorted(place.glob("PROF_*"))
+    exported = [directory for directory in found if (directory / _OUTPUT).is_dir()]
+    if not exported:
+        cure = f"run 'msprof --export=on --output={place}'" if found else "it has no directory PROF_…"
+        raise FileNotFoundError(f"no tables of a profile in {place}: {cure}")
+    contents = Profile()
+    for directory in exported:
+        try:
+            contents._read(directory)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"a file in {directory / _OUTPUT} is not one of a profile: {error!r}") from error
+    return contents
+
+
+@contextmanager
+def profile(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    devices: Sequence[Device] | None = None,
+    calls: bool = True,
+) -> Iterator[Profile]:
+    """Collect times for a ``with`` block; the result is filled at its end.
+
+    The end waits for the work of the devices, so that it is in the profile. A profile is the process's: there is one at
+    a time for a device, and other profiles of the program must have ended.
+
+    Parameters
+    ----------
+    path : str or os.PathLike, optional
+        The directory for the files, which is created; by default they are read and deleted.
+    devices : sequence of Device, optional
+        The devices whose tasks are wanted; default :meth:`Device.current`.
+    calls : bool, default True
+        Have the calls of C functions in the trace.
+
+    Yields
+    ------
+    Profile
+
+    Raises
+    ------
+    WrongState
+        Another profile is being taken.
+    FileNotFoundError
+        At the end, on a device: the raw data stay where the text says (see :func:`read_profile`).
+
+    Notes
+    -----
+    ``aclprofInit``, ``aclprofCreateConfig``, ``aclprofStart``, ``aclprofStop``, ``aclprofFinalize``. All products. API
+    reference 19-01.
+
+    Examples
+    --------
+    >>> from ascend_rt import profile
+    >>> with profile() as seen:
+    ...     fill_async(Buffer(64), 0, stream)
+    >>> print(seen)  # doctest: +ELLIPSIS
+    name    kind             number     total us      mean us   longest us
+    MEMSET  MEMSET                1 ...
+    """
+    chosen = [Device.current()] if devices is None else list(devices)
+    directory = Path(tempfile.mkdtemp(prefix="ascend_rt_profile_")) if path is None else Path(path)
+    contents = Profile()
+    is_wanted = path is not None
+    try:
+        with _collecting(directory, chosen, calls):
+            yield contents
+        is_wanted = True  # until it is read
+        read = read_profile(directory)
+        contents.tasks, contents.ranges, contents.trace = read.tasks, read.ranges, read.trace
+        is_wanted = path is not None
+    finally:
+        if not is_wanted:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def _collecting(directory: Path, devices: Sequence[Device], calls: bool) -> Iterator[None]:
+    text = str(directory).encode()
+    code = lib.aclprofInit(text, len(text))
+    if is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE):
+        raise WrongState("another profile is being taken; begin this one when that has ended")
+    check(code, "aclprofInit")
+    config = ffi.NULL
+    try:
+        data = lib.ACL_PROF_TASK_TIME | lib.ACL_PROF_MSPROFTX | (lib.ACL_PROF_ACL_API if calls else 0)
+        ids = ffi.new("uint32_t[]", [device.id for device in devices])
+        config = lib.aclprofCreateConfig(ids, len(ids), lib.ACL_AICORE_NONE, ffi.NULL, data)
+        if config == ffi.NULL:
+            raise failure(lib.ACL_ERROR_INVALID_PARAM, "aclprofCreateConfig")
+        call("aclprofStart", config)
+        yield
+        for device in devices:
+            device.synchronize()
+        call("aclprofStop", config)
+    finally:
+        if config != ffi.NULL:
+            lib.aclprofDestroyConfig(config)
+        lib.aclprofFinalize()
+
+
+class range:
+    """Names a part of the program in profiles; a context manager, which can be entered again.
+
+    Ranges of one thread nest. Outside of a profile that collects them, entering costs one short call.
+
+    Parameters
+    ----------
+    name : str
+        At most 126 bytes in UTF-8.
+
+    Raises
+    ------
+    ValueError
+        The name is longer, or has a character of value 0.
+
+    Notes
+    -----
+    ``aclprofCreateStamp``, ``aclprofSetStampTraceMessage``, ``aclprofPush``, ``aclprofPop``. All products. API
+    reference 19-02. At most 100 ranges are open at the same time in a process; further ones are left out.
+
+    Examples
+    --------
+    >>> from ascend_rt import profiling
+    >>> with profiling.range("forward"):
+    ...     fill_async(Buffer(64), 0, stream)
+    """
+
+    __slots__ = ("_message", "_stamps", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._message = _message(name, _LONGEST_MESSAGE)
+        self._stamps: list[Any] = []  # innermost last
+
+    def __enter__(self) -> Self:
+        stamp = lib.aclprofCreateStamp()
+        if stamp != ffi.NULL:
+            check(
+                lib.aclprofSetStampTraceMessage(stamp, self._message, len(self._message)), "aclprofSetStampTraceMessage"
+            )
+            if lib.aclprofPush(stamp) != 0:  # the profile has ended meanwhile
+                lib.aclprofDestroyStamp(stamp)
+                stamp = ffi.NULL
+        self._stamps.append(stamp)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        stamp = self._stamps.pop()
+        if stamp != ffi.NULL:
+            lib.aclprofPop()  # fails if the profile has ended in the range, which is then in no profile
+            lib.aclprofDestroyStamp(stamp)
+
+
+def mark(name: str, stream: Stream | None = None) -> None:
+    """Mark a moment in profiles.
+
+    Parameters
+    ----------
+    name : str
+        At most 126 bytes in UTF-8, or 155 with a stream; not empty with a stream.
+    stream : Stream, optional
+        Marks the moment at which this stream has done what was submitted before; by default that of the call.
+
+    Raises
+    ------
+    ValueError
+        The name is too long, or has a character of value 0.
+    AclError
+        The stream is not one of the current context.
+
+    Notes
+    -----
+    ``aclprofMark``, ``aclprofMarkEx``. All products. API reference 19-02. Does not block.
+
+    Examples
+    --------
+    >>> from ascend_rt import mark
+    >>> mark("loaded")
+    >>> mark("computed", stream)
+    """
+    message = _message(name, _LONGEST_MESSAGE if stream is None else _LONGEST_MARK)
+    if stream is not None and not message:
+        raise ValueError("the mark of a stream needs a name")
+    stamp = lib.aclprofCreateStamp()
+    if stamp == ffi.NULL:  # no profile collects marks
+        return
+    try:
+        if stream is not None:
+            call("aclprofMarkEx", message, len(message), ffi.cast("aclrtStream", stream.handle))
+        else:
+            call("aclprofSetStampTraceMessage", stamp, message, len(message))
+            call("aclprofMark", stamp)
+    finally:
+        lib.aclprofDestroyStamp(stamp)
+
+
+def _message(name: str, longest: int) -> bytes:
+    message = name.encode()
+    if len(message) > longest or b"\0" in message:
+        raise ValueError(
+            f"a name has at most {longest} bytes and no character 0, got {len(message)} bytes: {name[:40]!r}"
+        )
+    return message
