@@ -23,6 +23,7 @@ class Profiler;
 class SharedWords;
 class Stall;
 class Strict;
+class TensorChannels;
 class Values;
 
 // Parts of a simulator that are supplied from outside. No other part names a clock or a scheduler.
@@ -62,6 +63,7 @@ class Simulator {
     Kernels &kernels;
     Values &values;
     SharedWords &words;
+    TensorChannels &tensor_channels;
     Initialization &initialization;
     Faults &faults;
     Profiler &profiler;

@@ -28,6 +28,9 @@ enum class Kind : std::uint8_t {
     Binary,
     KernelFunction,
     ArgumentList,
+    DataItem,
+    Dataset,
+    TensorChannel,
     Count,
 };
 
