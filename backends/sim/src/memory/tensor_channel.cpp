@@ -93,7 +93,7 @@ void TensorChannels::await(Lock &lock, TensorChannel &channel, std::int32_t time
         fail_late();
     }
     const Time deadline = timeout < 0 ? kNever : memory_.core.clock().now() + std::chrono::milliseconds(timeout);
-    InterruptPoll poll(memory_.core, ACL_ERROR_FAILURE, what);
+    InterruptPoll poll(memory_.core, ACL_ERROR_RT_WAIT_TIMEOUT, what);
     HostWait wait(memory_.core, Outside::Host, what.c_str(), deadline, &poll);
     while (!is_ready()) {
         if (channel.is_stopped) {

@@ -109,6 +109,9 @@ double replay_pairs_1000(uint64_t loops);
 double submit_tasks_1000(uint64_t loops);
 double replay_tasks_1000(uint64_t loops);
 
+/* channels.c */
+double send_receive_4KiB(uint64_t loops);
+
 /* memory.c */
 double copy_async_4KiB(uint64_t loops);
 double copy_async_1MiB(uint64_t loops);
