@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -266,7 +267,7 @@ class Channel(Resource):
         end = None if limit == FOR_EVER else monotonic() + limit / 1000
         while True:
             is_expected(code)
-            left = FOR_EVER if end is None else max(0, int((end - monotonic()) * 1000))
+            left = FOR_EVER if end is None else max(0, ceil((end - monotonic()) * 1000))
             code = attempt(left if most == FOR_EVER or 0 <= left < most else most)
             if code not in (over, _INTERRUPTED) or (code == over and end is not None and monotonic() >= end):
                 return code

@@ -36,7 +36,7 @@ _TYPES = {
 }
 _NAMES = {data_type: name for name, data_type in _TYPES.items()}
 
-MOST_DIMENSIONS = int(lib.ASCEND_RT_DIMENSIONS)
+MOST_DIMENSIONS = 128  # of an item
 
 
 def tensor(array: ArrayLike) -> NDArray[Any]:
@@ -47,7 +47,7 @@ def tensor(array: ArrayLike) -> NDArray[Any]:
     TypeError
         The runtime has no such data type.
     """
-    found = np.asarray(array, order="C")
+    found: NDArray[Any] = np.asarray(array, order="C")
     if found.dtype.hasobject:
         raise TypeError(HAS_OBJECTS)
     if found.dtype.name not in _TYPES:
@@ -72,7 +72,7 @@ def array_of(content: Any, data_type: int, shape: Sequence[int]) -> NDArray[Any]
     shape : sequence of int
         The shape; one that is not that of the content counts as unknown.
     """
-    elements = np.frombuffer(content, np.uint8).copy()
+    elements: NDArray[Any] = np.frombuffer(content, np.uint8).copy()
     kind = _kind(data_type)
     if kind is None or min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != elements.nbytes:
         return elements

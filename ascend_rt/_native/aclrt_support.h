@@ -134,8 +134,6 @@ void ascend_rt_discard_capsule(void *capsule);
 /* Does nothing: the floor for the cost of a call into C. */
 aclError ascend_rt_no_op(void *first, void *second);
 
-enum { ASCEND_RT_DIMENSIONS = 128 }; /* the most of an item */
-
 /* An item of a dataset: a tensor, or a mark without data. */
 typedef struct ascend_rt_item {
     int32_t type; /* acltdtTensorType */
@@ -152,7 +150,7 @@ int ascend_rt_create_channel(uint32_t device, const char *name, size_t capacity,
 int ascend_rt_send(void *channel, const ascend_rt_item *items, size_t count, int32_t timeout_ms);
 /* Receives a new dataset[0]; keeps NULL there if that fails. */
 int ascend_rt_receive(void *channel, int32_t timeout_ms, void **dataset);
-/* Describes an item of a dataset, with its shape in an array of ASCEND_RT_DIMENSIONS numbers. */
+/* Describes an item of a dataset, with its shape in an array of 128 numbers, the most that an item has. */
 void ascend_rt_describe(void *dataset, size_t index, int64_t *shape, ascend_rt_item *item);
 /* Destroys dataset[0] if there is one. */
 void ascend_rt_discard_dataset(void **dataset);
