@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ascend_rt._startup.acl_finder import install_acl
     from ascend_rt.allocator import Allocator, AllocatorStatistics, CachingAllocator
     from ascend_rt.cache import cmo, cmo_barrier, cmo_prefetch
+    from ascend_rt.channel import Channel
     from ascend_rt.context import Context
     from ascend_rt.device import Device, MemoryInfo, MemoryUsage
     from ascend_rt.device_properties import DeviceProperties
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         ClosedError,
         ConfigurationError,
         DeviceLost,
+        EndOfSequence,
         ForkedProcess,
         InvalidArgument,
         InvalidHandle,
@@ -88,6 +90,7 @@ __all__ = [
     "Buffer",
     "CachingAllocator",
     "CaptureError",
+    "Channel",
     "ClosedError",
     "ConfigurationError",
     "Context",
@@ -96,6 +99,7 @@ __all__ = [
     "Device",
     "DeviceLost",
     "DeviceProperties",
+    "EndOfSequence",
     "Event",
     "EventOptions",
     "FailedTask",
@@ -172,12 +176,13 @@ _NAMES = {
     "_runtime.library": "Library",
     "allocator": "Allocator AllocatorStatistics CachingAllocator",
     "cache": "cmo cmo_barrier cmo_prefetch",
+    "channel": "Channel",
     "context": "Context",
     "device": "Device MemoryInfo MemoryUsage",
     "device_properties": "DeviceProperties",
     "errors": (
-        "AclError AclWarning AscendError CaptureError ClosedError ConfigurationError DeviceLost ForkedProcess "
-        "InvalidArgument InvalidHandle LibraryError NoContext NotSupported OutOfMemory ResourceExhausted "
+        "AclError AclWarning AscendError CaptureError ClosedError ConfigurationError DeviceLost EndOfSequence "
+        "ForkedProcess InvalidArgument InvalidHandle LibraryError NoContext NotSupported OutOfMemory ResourceExhausted "
         "RuntimeClosed StreamAborted TaskFailed Timeout WrongState"
     ),
     "event": "Event",

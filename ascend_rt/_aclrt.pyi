@@ -1109,6 +1109,16 @@ class Lib:
         """void ascend_rt_discard_capsule(void *capsule)."""
     def ascend_rt_no_op(self, first: Any, second: Any, /) -> int:
         """aclError ascend_rt_no_op(void *first, void *second)."""
+    def ascend_rt_create_channel(self, device: int, name: Any, capacity: int, channel: Any, /) -> int:
+        """int ascend_rt_create_channel(uint32_t device, const char *name, size_t capacity, void **channel)."""
+    def ascend_rt_send(self, channel: Any, items: Any, count: int, timeout_ms: int, /) -> int:
+        """int ascend_rt_send(void *channel, const ascend_rt_item *items, size_t count, int32_t timeout_ms)."""
+    def ascend_rt_receive(self, channel: Any, timeout_ms: int, dataset: Any, /) -> int:
+        """int ascend_rt_receive(void *channel, int32_t timeout_ms, void **dataset)."""
+    def ascend_rt_describe(self, dataset: Any, index: int, shape: Any, item: Any, /) -> None:
+        """void ascend_rt_describe(void *dataset, size_t index, int64_t *shape, ascend_rt_item *item)."""
+    def ascend_rt_discard_dataset(self, dataset: Any, /) -> None:
+        """void ascend_rt_discard_dataset(void **dataset)."""
     def ascend_rt_event_status(self, event: Any, /) -> int:
         """int ascend_rt_event_status(void *event)."""
     def ascend_rt_stream_status(self, stream: Any, /) -> int:

@@ -14,6 +14,7 @@ import sys
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     from ascend_rt._runtime.captures import CaptureFailure
     from ascend_rt._runtime.failures import FailedTask
@@ -328,6 +329,35 @@ class ClosedError(AscendError, ValueError):
     """
 
 
+class EndOfSequence(AscendError, EOFError):
+    """The message received from a channel is the end of a sequence.
+
+    Attributes
+    ----------
+    has_failed : bool
+        The sender has failed, and the sequence is not complete.
+    arrays : tuple of numpy.ndarray
+        Arrays of the same message; none if it was sent by :meth:`Channel.end`.
+
+    Examples
+    --------
+    >>> from ascend_rt import Channel, Device
+    >>> Device(0).set_current()
+    >>> with Channel("numbers", 2) as channel:
+    ...     channel.end()
+    ...     try:
+    ...         channel.receive()
+    ...     except EOFError as end:
+    ...         print(end)
+    the sender has ended the sequence
+    """
+
+    def __init__(self, arrays: tuple[Any, ...] = (), *, has_failed: bool = False) -> None:
+        super().__init__("the sender has " + ("failed" if has_failed else "ended the sequence"))
+        self.arrays = arrays
+        self.has_failed = has_failed
+
+
 class WrongState(AscendError, RuntimeError):
     """The call is not allowed in this state or on this thread; the message says when it is allowed.
 
@@ -432,7 +462,7 @@ _CLASSES: dict[type[AclError], tuple[int, ...]] = {
     NotSupported: (200001, 200006, 207000),
     OutOfMemory: (200000, 207001, 207018),
     ResourceExhausted: (207005, 207007, 207008, 207009, 207010),
-    Timeout: (107019, 107020, 207020, 507012, 507046, 507047),
+    Timeout: (107019, 107020, 207013, 207014, 207020, 507012, 507046, 507047),
     StreamAborted: (107022, 107023),
     TaskFailed: (
         *(207003, 207016, 207017),  # overflows

@@ -336,4 +336,4 @@ MODULES = (
 # The submodules whose functions are not of the runtime.
 OUTSIDE = ("blas", "himpi", "fv")
 # The submodules of which only some functions belong to the runtime.
-IN_PART = ("mdl", "op")
+IN_PART = ("mdl", "op", "media")

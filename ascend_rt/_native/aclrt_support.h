@@ -134,6 +134,27 @@ void ascend_rt_discard_capsule(void *capsule);
 /* Does nothing: the floor for the cost of a call into C. */
 aclError ascend_rt_no_op(void *first, void *second);
 
+/* An item of a dataset: a tensor, or a mark without data. */
+typedef struct ascend_rt_item {
+    int32_t type; /* acltdtTensorType */
+    int32_t data_type;
+    size_t dimensions;
+    const int64_t *shape;
+    void *data;
+    size_t size;
+} ascend_rt_item;
+
+/* Creates a channel in channel[0]; returns ACL_ERROR_FAILURE if that fails, because the function itself has no code. */
+int ascend_rt_create_channel(uint32_t device, const char *name, size_t capacity, void **channel);
+/* Sends items as a dataset, which exists only during the call. */
+int ascend_rt_send(void *channel, const ascend_rt_item *items, size_t count, int32_t timeout_ms);
+/* Receives a new dataset[0]; keeps NULL there if that fails. */
+int ascend_rt_receive(void *channel, int32_t timeout_ms, void **dataset);
+/* Describes an item of a dataset, with its shape in an array of 128 numbers, the most that an item has. */
+void ascend_rt_describe(void *dataset, size_t index, int64_t *shape, ascend_rt_item *item);
+/* Destroys dataset[0] if there is one. */
+void ascend_rt_discard_dataset(void **dataset);
+
 /* Queries without an output that Python would have to allocate: the status, or the negative code of a failure. */
 int ascend_rt_event_status(void *event);
 int ascend_rt_stream_status(void *stream);

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt._runtime import threads
-from ascend_rt._runtime.driver import ffi, is_expected, lib, raise_kept, recent_message
+from ascend_rt._runtime.driver import failure, ffi, is_expected, lib, raise_kept, recent_message
 from ascend_rt._runtime.timeouts import FOR_EVER
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 WOULD_WAIT = -1
 """Answer of the functions ``ascend_rt_synchronize_…`` in the main thread instead of waiting long."""
+
+ATTEMPT_MS = 50
+"""Limit of a call that is repeated until it succeeds: it ends that soon after a signal, or when its waiter leaves."""
 
 _LIMITED = {
     "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",
@@ -39,19 +42,14 @@ _WAITS = {
 }
 
 
-class _Wait:
-    """A call that waits on a separate thread in the same context: its code, and the runtime's text for it."""
+class _Call:
+    """A call that waits on a separate thread: its code, and the runtime's text for it."""
 
-    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...], log: FailureLog | None) -> None:
+    def __init__(self, function: str) -> None:
         self._code = 0
         self._message = ""
         self._error: BaseException | None = None  # in place of a code
         self.function = function
-        self._object = arguments
-        self._limit = limit
-        self._log = log  # kept alive: the call may note a failure in it after its waiter has left
-        self._context = ffi.new("aclrtContext *")
-        is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL without a context, which the call reports
         self.is_under_way = False
         self.has_ended = False
         self._is_left = ffi.new("int32_t *")
@@ -69,9 +67,7 @@ class _Wait:
         tell()
 
     def _call(self) -> int:
-        function = getattr(lib, _WAITS[self.function.removesuffix("WithTimeout")])
-        into = () if self._log is None else (self._log.into,)
-        return int(function(self._context[0], *self._object, self._limit, self._is_left, *into))
+        raise NotImplementedError  # each kind of call has its own
 
     def start(self, tell: Callable[[], object]) -> None:
         """Make the call on another thread."""
@@ -93,6 +89,39 @@ class _Wait:
     def leave(self) -> None:
         """Discard the result, which no thread waits for any more."""
         self._is_left[0] = True
+
+
+class _Wait(_Call):
+    """A wait for a stream, an event or the device, in the same context as its waiter."""
+
+    def __init__(self, function: str, limit: int, arguments: tuple[Any, ...], log: FailureLog | None) -> None:
+        super().__init__(function)
+        self._object = arguments
+        self._limit = limit
+        self._log = log  # kept alive: the call may note a failure in it after its waiter has left
+        self._context = ffi.new("aclrtContext *")
+        is_expected(lib.aclrtGetCurrentContext(self._context))  # NULL without a context, which the call reports
+
+    def _call(self) -> int:
+        function = getattr(lib, _WAITS[self.function.removesuffix("WithTimeout")])
+        into = () if self._log is None else (self._log.into,)
+        return int(function(self._context[0], *self._object, self._limit, self._is_left, *into))
+
+
+class _Attempts(_Call):
+    """Calls with a short limit, until one does something else than exceed it, or the waiter leaves."""
+
+    def __init__(self, function: str, attempt: Callable[[int], int], over: int) -> None:
+        super().__init__(function)
+        self._attempt = attempt
+        self._over = over
+
+    def _call(self) -> int:
+        code = self._over
+        while code == self._over and not self._is_left[0]:
+            code = self._attempt(ATTEMPT_MS)
+            is_expected(code, self._over)
+        return code
 
 
 def limited(function: str, limit: int) -> str:
@@ -134,6 +163,28 @@ def wait_for_context(log: FailureLog, limit: int = FOR_EVER) -> tuple[int, str]:
 
 async def wait_async(function: str, *arguments: Any, log: FailureLog | None = None) -> tuple[int, str]:
     """Make a call that waits while the event loop goes on; return its code and the runtime's text for it."""
+    return await _end_of(_Wait(function, FOR_EVER, arguments, log))
+
+
+async def attempts_async(function: str, attempt: Callable[[int], int], over: int) -> None:
+    """Repeat a call while the event loop goes on, as long as its time limit is over.
+
+    Parameters
+    ----------
+    function : str
+        The C function, for errors.
+    attempt : callable
+        Makes the call within a limit in milliseconds, and returns its code. If the waiter leaves, the attempt that is
+        under way is the last one, and it may still succeed.
+    over : int
+        The code of a call whose limit is over.
+    """
+    code, message = await _end_of(_Attempts(function, attempt, over))
+    if code:
+        raise failure(code, function, message=message)
+
+
+async def _end_of(call: _Call) -> tuple[int, str]:
     import asyncio  # large, and only programs that use it already get here
 
     loop = asyncio.get_running_loop()
@@ -143,7 +194,6 @@ async def wait_async(function: str, *arguments: Any, log: FailureLog | None = No
         with suppress(RuntimeError):  # the loop was closed together with the task that waited
             loop.call_soon_threadsafe(ended.set)
 
-    call = _Wait(function, FOR_EVER, arguments, log)
     try:
         call.start(tell)
         await ended.wait()

@@ -584,7 +584,10 @@ def _retire(refusal: Callable[[str], Callable[..., NoReturn]]) -> None:
 # Calls that the extension module combines.
 _CALLERS = (
     "ascend_rt_captured_graph",
+    "ascend_rt_create_channel",
     "ascend_rt_event_status",
+    "ascend_rt_receive",
+    "ascend_rt_send",
     "ascend_rt_stream_status",
     "ascend_rt_synchronize_device",
     "ascend_rt_synchronize_event",

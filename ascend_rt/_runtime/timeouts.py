@@ -17,6 +17,11 @@ def milliseconds(timeout: float | None) -> int:
     return _units(timeout, 1000, _LARGEST_INT32, FOR_EVER) or 1  # the runtime refuses 0
 
 
+def limit_of(timeout: float | None) -> int:
+    """Return the limit of a call that can also look without waiting, for 0, in milliseconds."""
+    return FOR_EVER if timeout is None else _units(timeout, 1000, _LARGEST_INT32, FOR_EVER)
+
+
 def whole_seconds(timeout: float) -> int:
     """Return the limit of a wait of a stream, where 0 is none.
 

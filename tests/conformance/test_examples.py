@@ -17,6 +17,7 @@ from support.kernels import compile_kernels
 
 pytestmark = pytest.mark.simulator("kernels")
 
+QUEUE_FULL = 207014
 SOFTWARE_QUEUES = {"ASCEND_RT_SIM_SOFTWARE_QUEUES": "1"}
 X, Y = np.arange(1, 9, dtype=np.float32), np.full(8, 2, np.float32)
 HALVES = np.arange(1, 9, dtype=np.float32) / 2
@@ -139,3 +140,12 @@ def test_adump_save_exception_info(run: Run) -> None:
     values, is_placed = run("save_exception_info")
     assert values == [*range(8), *range(1, 9), *range(2, 10)]
     assert is_placed
+
+
+def test_tdt_channel_simple_channel(run: Run) -> None:
+    item = [1, 0, 0, 16, [1, 4], 1.0]
+    assert run("simple_channel") == [item, 1, item, 0]
+
+
+def test_tdt_channel_channel_capacity(run: Run) -> None:
+    assert run("channel_capacity") == [0, 0, 0, "", 1, 2, QUEUE_FULL]

@@ -669,6 +669,73 @@ def random_num_task() -> Any:
     return results
 
 
+@contextmanager
+def sent_floats(values: list[float]) -> Iterator[Any]:
+    """Make a dataset of one tensor, and destroy both afterwards."""
+    data, shape = ffi.new("float[]", values), ffi.new("int64_t[2]", [1, len(values)])
+    tensor = lib.ACL_TENSOR_DATA_TENSOR
+    item = lib.acltdtCreateDataItem(tensor, shape, 2, lib.ACL_FLOAT, data, ffi.sizeof(data))
+    dataset = lib.acltdtCreateDataset()
+    ok(lib.acltdtAddDataItem(dataset, item))
+    yield dataset
+    for index in range(lib.acltdtGetDatasetSize(dataset)):
+        ok(lib.acltdtDestroyDataItem(lib.acltdtGetDataItem(dataset, index)))
+    ok(lib.acltdtDestroyDataset(dataset))
+
+
+@contextmanager
+def channel(name: bytes) -> Iterator[Any]:
+    created = lib.acltdtCreateChannelWithCapacity(0, name, 2)
+    if created == ffi.NULL:
+        raise RuntimeError(name.decode())
+    yield created
+    ok(lib.acltdtCleanChannel(created))
+    ok(lib.acltdtStopChannel(created))
+    ok(lib.acltdtDestroyChannel(created))
+
+
+def described(dataset: Any) -> list[Any]:
+    """Return what the examples print of the first item."""
+    item = lib.acltdtGetDataItem(dataset, 0)
+    count = lib.acltdtGetDimNumFromItem(item)
+    shape = ffi.new("int64_t[]", count)
+    ok(lib.acltdtGetDimsFromItem(item, shape, count))
+    types = lib.acltdtGetTensorTypeFromItem(item), lib.acltdtGetDataTypeFromItem(item)
+    values = ffi.cast("float *", lib.acltdtGetDataAddrFromItem(item))
+    return [lib.acltdtGetDatasetSize(dataset), *types, lib.acltdtGetDataSizeFromItem(item), list(shape), values[0]]
+
+
+def size_of(channel: Any) -> int:
+    return int(made("size_t", lib.acltdtQueryChannelSize, channel, OUT))
+
+
+def simple_channel() -> list[Any]:
+    with device(context=False), channel(b"simple_tdt_channel") as to, sent_floats([1, 2, 3, 4]) as sent:
+        received = lib.acltdtCreateDataset()
+        results = [described(sent)]
+        ok(lib.acltdtSendTensor(to, sent, 1000))
+        results.append(size_of(to))
+        ok(lib.acltdtReceiveTensor(to, received, 1000))
+        results += [described(received), size_of(to)]
+        ok(lib.acltdtDestroyDataset(received))
+    return results
+
+
+def channel_capacity() -> list[Any]:
+    with device(context=False), channel(b"capacity_tdt_channel") as to, sent_floats([10, 20]) as first:
+        number, index = ffi.new("size_t *"), ffi.new("size_t *")
+        item = lib.acltdtGetDataItem(first, 0)
+        ok(lib.acltdtGetSliceInfoFromItem(item, number, index))
+        name = ffi.string(lib.acltdtGetDatasetName(first)).decode()
+        results = [number[0], index[0], lib.acltdtGetTensorTypeFromItem(item), name]
+        ok(lib.acltdtSendTensor(to, first, 1000))
+        results.append(size_of(to))
+        with sent_floats([30, 40]) as second, sent_floats([50, 60]) as third:
+            ok(lib.acltdtSendTensor(to, second, 0))
+            results += [size_of(to), lib.acltdtSendTensor(to, third, 0)]
+    return results
+
+
 def struct_floats(*values: float) -> tuple[bytes, ...]:
     return tuple(struct.pack("<f", value) for value in values)
 

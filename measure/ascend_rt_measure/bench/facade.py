@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import ascend_rt
-from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream, profiling
+from ascend_rt import Binary, Buffer, Channel, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream, profiling
 from ascend_rt._runtime.driver import pointer
 from ascend_rt.testing import Latch
 from ascend_rt_measure.bench import building, raw, timing
@@ -308,6 +308,21 @@ def spelled(code: str) -> Iterator[Timed]:
         yield timed
 
 
+@contextmanager
+def send_receive(size: int) -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        send, receive = channel.send, channel.receive
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            send(content)
+            receive()
+        return perf_counter() - begin
+
+    content = np.zeros(size, np.uint8)
+    with Device(), Channel("bench", 2) as channel:
+        yield timed
+
+
 BENCHMARKS: dict[str, timing.Benchmark] = {
     "event_create_destroy": event_create_destroy,
     "event_record": event_record,
@@ -333,6 +348,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "malloc_free_4KiB": partial(malloc_free, 4 * KIB),
     "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
+    "send_receive_4KiB": partial(send_receive, 4 * KIB),
     **{each.id: partial(spelled, each.code) for each in SPELLINGS},
 }
 

@@ -58,7 +58,7 @@ class Benchmark:
     def functions(self) -> list[str]:
         """Return the C functions of one iteration, in order; those in parentheses as often as it says."""
         calls = re.sub(r"(\d+) times \((.*?)\)", lambda found: int(found[1]) * f"{found[2]}; ", self.calls)
-        return re.findall(r"acl(?:rt|mdlRI|prof)[A-Z]\w+", calls)
+        return re.findall(r"acl(?:rt|mdlRI|prof|tdt)[A-Z]\w+", calls)
 
 
 _RANDOM = (
@@ -79,6 +79,12 @@ _IN_DEVICE_SYNCHRONIZE = ("aclrtGetCurrentContext", "aclrtGetDevice")  # which e
 _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
 _QUEUED_COPY = "aclrtMemcpyAsync of 8 KiB inside a device; aclrtSynchronizeStream"
 _MALLOC = "aclrtMalloc; aclrtFree"
+_SEND_RECEIVE = (
+    "acltdtCreateDataset; acltdtCreateDataItem of 4 KiB; acltdtAddDataItem; acltdtSendTensor; acltdtDestroyDataItem; "
+    "acltdtDestroyDataset; acltdtCreateDataset; acltdtReceiveTensor; acltdtGetDatasetSize; acltdtGetDataItem; "
+    "acltdtGetTensorTypeFromItem; acltdtGetDataTypeFromItem; acltdtGetDimNumFromItem; acltdtGetDataAddrFromItem; "
+    "acltdtGetDataSizeFromItem; acltdtGetDimsFromItem; a copy of the data; acltdtDestroyDataset"
+)
 
 
 def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), product: str = "") -> Benchmark:
@@ -155,6 +161,7 @@ BENCHMARKS = (
     Benchmark("malloc_free_4KiB", _MALLOC, LAYERS),
     Benchmark("malloc_free_4MiB", _MALLOC, LAYERS),
     Benchmark("pool_malloc_free_4MiB", "aclrtMemPoolMallocAsync; aclrtMemPoolFreeAsync"),
+    Benchmark("send_receive_4KiB", _SEND_RECEIVE),
     Benchmark(
         "malloc_free_among_1000000",
         "aclrtFree of a random one of 1,000,000 allocations of 512 bytes to 4 KiB; aclrtMalloc of another one",

@@ -479,6 +479,43 @@ def call_table() -> Iterator[Timed]:
     yield timing.loop2(lib.aclsimNoOp, ffi.NULL, ffi.NULL)
 
 
+@contextmanager
+def send_receive(size: int) -> Iterator[Timed]:
+    def send() -> int:
+        dataset = lib.acltdtCreateDataset()
+        item = lib.acltdtCreateDataItem(lib.ACL_TENSOR_DATA_TENSOR, shape, 1, lib.ACL_UINT8, content, size)
+        code = lib.acltdtAddDataItem(dataset, item) | lib.acltdtSendTensor(channel, dataset, 0)
+        return int(code | lib.acltdtDestroyDataItem(item) | lib.acltdtDestroyDataset(dataset))
+
+    def receive() -> int:
+        dataset = lib.acltdtCreateDataset()
+        code = lib.acltdtReceiveTensor(channel, dataset, 0)
+        item = lib.acltdtGetDataItem(dataset, lib.acltdtGetDatasetSize(dataset) - 1)
+        lib.acltdtGetTensorTypeFromItem(item)
+        lib.acltdtGetDataTypeFromItem(item)
+        dimensions = lib.acltdtGetDimNumFromItem(item)
+        data = lib.acltdtGetDataAddrFromItem(item)
+        ffi.memmove(copy, data, lib.acltdtGetDataSizeFromItem(item))
+        return int(code | lib.acltdtGetDimsFromItem(item, arrived, dimensions) | lib.acltdtDestroyDataset(dataset))
+
+    def timed(loops: int) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            send()
+            receive()
+        return perf_counter() - begin
+
+    content, copy = ffi.new("char[]", size), ffi.new("char[]", size)
+    shape, arrived = ffi.new("int64_t[1]", [size]), ffi.new("int64_t[1]")
+    with _device():
+        channel = lib.acltdtCreateChannelWithCapacity(0, b"bench", 2)
+        check(send() or receive(), "acltdtSendTensor")
+        try:
+            yield timed
+        finally:
+            check(lib.acltdtDestroyChannel(channel), "acltdtDestroyChannel")
+
+
 BENCHMARKS: dict[str, timing.Benchmark] = {
     "event_create_destroy": event_create_destroy,
     "event_record": event_record,
@@ -510,6 +547,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "malloc_free_4KiB": partial(malloc_free, 4 * KIB),
     "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
+    "send_receive_4KiB": partial(send_receive, 4 * KIB),
     "call_floor": call_floor,
     "call_table": call_table,
 }

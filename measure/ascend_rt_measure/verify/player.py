@@ -10,6 +10,7 @@ of one with ``name = `` is kept by that name. An argument is a number, ``null``,
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name; ``"array:name:3:64"``: each is 64 at first;
 - ``"buffer"``: 4096 bytes; ``"hex:..."``: these bytes; ``"zeros:number"``: that many;
+- ``"address:..."``: the address of the address of this text;
 - ``"callback:name"``: a function that does nothing, the same one for the same name;
 - ``"answering:1"``: a function that returns 1;
 - ``"@name"``: the value of a kept output; ``"@name[1]"``: of an element of a kept array;
@@ -96,6 +97,10 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
     if kind in ("hex", "zeros"):
         content = bytes.fromhex(rest) if kind == "hex" else bytes(int(rest))
         kept[f"content {len(kept)}"] = memory = ffi.new("char[]", content)
+        return ffi.cast(c_type, memory)
+    if kind == "address":
+        kept[f"text {len(kept)}"] = text = ffi.new("char[]", rest.encode())
+        kept[f"address {len(kept)}"] = memory = ffi.new("char *[1]", [text])
         return ffi.cast(c_type, memory)
     if kind == "buffer" or (kind == "out" and c_type.cname == "void *"):
         kept[f"buffer {len(kept)}"] = memory = ffi.new("char[4096]")

@@ -269,7 +269,7 @@ def test_coverage_as_json(run, declared) -> None:
         True,
     )
     assert record["products"] == ["910B", "910C", "310B", "310P", "910", "950"]
-    assert not functions["acltdtCreateChannel"]["simulated"]
+    assert not functions["acltdtAllocBuf"]["simulated"]
     assert functions["aclrtAllocBuf"]["products"] is None
     total = table["families"]["total"]
     assert (total["declared"], total["exported"]) == (509, 509)

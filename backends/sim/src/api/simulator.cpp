@@ -7,6 +7,7 @@
 #include "control/strict.h"
 #include "machine/initialization.h"
 #include "memory/memory.h"
+#include "memory/tensor_channel.h"
 #include "observe/exception_dump.h"
 #include "observe/marks.h"
 #include "observe/memory_check.h"
@@ -38,6 +39,7 @@ struct Simulator::Parts {
           kernels(memory),
           values(memory),
           words(core),
+          tensor_channels(memory),
           initialization(machine),
           faults(core),
           profiler(core),
@@ -54,6 +56,7 @@ struct Simulator::Parts {
     Kernels kernels;
     Values values;
     SharedWords words;
+    TensorChannels tensor_channels;
     Initialization initialization;
     Faults faults;
     Profiler profiler;
@@ -84,6 +87,7 @@ Simulator::Simulator(const SimulatorOptions &options)
       kernels(parts_.kernels),
       values(parts_.values),
       words(parts_.words),
+      tensor_channels(parts_.tensor_channels),
       initialization(parts_.initialization),
       faults(parts_.faults),
       profiler(parts_.profiler),

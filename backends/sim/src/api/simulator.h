@@ -26,6 +26,7 @@ class SharedWords;
 class Stall;
 class Strict;
 class Subscriptions;
+class TensorChannels;
 class Values;
 
 // Parts of a simulator that are supplied from outside. No other part names a clock or a scheduler.
@@ -65,6 +66,7 @@ class Simulator {
     Kernels &kernels;
     Values &values;
     SharedWords &words;
+    TensorChannels &tensor_channels;
     Initialization &initialization;
     Faults &faults;
     Profiler &profiler;

@@ -31,6 +31,9 @@ enum class Kind : std::uint8_t {
     Binary,
     KernelFunction,
     ArgumentList,
+    DataItem,
+    Dataset,
+    TensorChannel,
     Count,
 };
 

@@ -55,6 +55,7 @@ static const Benchmark benchmarks[] = {
     {"malloc_free_4MiB", malloc_free_4MiB, NULL},
     {"pool_malloc_free_4MiB", pool_malloc_free_4MiB, NULL},
     {"malloc_free_among_1000000", malloc_free_among_1000000, NULL},
+    {"send_receive_4KiB", send_receive_4KiB, NULL},
     {"call_floor", call_floor, "aclsimNoOp"},
     {"spin_round_trip", spin_round_trip, NULL},
     {"task_1_stream", task_1_stream, "aclsimHold"},

@@ -115,6 +115,9 @@ double range_push_pop(uint64_t loops);
 void subscribe_graph(aclmdlRI graph);
 void unsubscribe_graph(aclmdlRI graph);
 
+/* channels.c */
+double send_receive_4KiB(uint64_t loops);
+
 /* memory.c */
 double copy_async_4KiB(uint64_t loops);
 double copy_async_1MiB(uint64_t loops);

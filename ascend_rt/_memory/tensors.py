@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of numpy as tensors of the runtime, and back: data types, shapes and contents."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascend_rt._runtime.driver import ffi, lib
+from ascend_rt.memory import HAS_OBJECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+_TYPES = {
+    "bool": lib.ACL_BOOL,
+    "int8": lib.ACL_INT8,
+    "int16": lib.ACL_INT16,
+    "int32": lib.ACL_INT32,
+    "int64": lib.ACL_INT64,
+    "uint8": lib.ACL_UINT8,
+    "uint16": lib.ACL_UINT16,
+    "uint32": lib.ACL_UINT32,
+    "uint64": lib.ACL_UINT64,
+    "float16": lib.ACL_FLOAT16,
+    "float32": lib.ACL_FLOAT,
+    "float64": lib.ACL_DOUBLE,
+    "complex64": lib.ACL_COMPLEX64,
+    "complex128": lib.ACL_COMPLEX128,
+    "bfloat16": lib.ACL_BF16,  # of the package ml_dtypes
+}
+_NAMES = {data_type: name for name, data_type in _TYPES.items()}
+
+MOST_DIMENSIONS = 128  # of an item
+
+
+def tensor(array: ArrayLike) -> NDArray[Any]:
+    """Return an array whose elements lie in C order and have a data type of the runtime; a copy if necessary.
+
+    Raises
+    ------
+    TypeError
+        The runtime has no such data type.
+    """
+    found: NDArray[Any] = np.asarray(array, order="C")
+    if found.dtype.hasobject:
+        raise TypeError(HAS_OBJECTS)
+    if found.dtype.name not in _TYPES:
+        raise TypeError(f"the runtime has no data type for elements of {found.dtype!r}; send a view of other elements")
+    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+
+
+def data_type(array: NDArray[Any]) -> int:
+    """Return the ``aclDataType`` of the elements of a :func:`tensor`."""
+    return int(_TYPES[array.dtype.name])
+
+
+def array_of(content: Any, data_type: int, shape: Sequence[int]) -> NDArray[Any]:
+    """Return a new array with a content.
+
+    Parameters
+    ----------
+    content : buffer
+        The bytes, which are copied.
+    data_type : int
+        Their ``aclDataType``. Without a counterpart in numpy, such as strings, the array has bytes and one dimension.
+    shape : sequence of int
+        The shape; one that is not that of the content counts as unknown.
+    """
+    elements: NDArray[Any] = np.frombuffer(content, np.uint8).copy()
+    kind = _kind(data_type)
+    if kind is None or min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != elements.nbytes:
+        return elements
+    return elements.view(kind).reshape(tuple(shape))
+
+
+def _kind(data_type: int) -> np.dtype[Any] | None:
+    name = _NAMES.get(data_type)
+    if name != "bfloat16":
+        return None if name is None else np.dtype(name)
+    kind = getattr(sys.modules.get("ml_dtypes"), name, None)  # None: the program cannot use it
+    return None if kind is None else np.dtype(kind)
+
+
+def address_of(array: NDArray[Any]) -> Any:
+    """Return the address of the elements, as a pointer of C."""
+    return ffi.cast("void *", array.ctypes.data)

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels: bounded queues of arrays between threads, such as one that loads data and one that trains."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import ceil
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from ascend_rt._runtime import blocking, lifecycle
+from ascend_rt._runtime.driver import address, check, ffi, is_expected, lib, load
+from ascend_rt._runtime.resource import Resource
+from ascend_rt._runtime.timeouts import FOR_EVER, limit_of
+from ascend_rt.context import current_device_id
+from ascend_rt.device import Device
+from ascend_rt.errors import EndOfSequence
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+_EMPTY = lib.ACL_ERROR_RT_QUEUE_EMPTY
+_FULL = lib.ACL_ERROR_RT_QUEUE_FULL
+_INTERRUPTED = lib.ACL_ERROR_RT_WAIT_TIMEOUT  # only the simulator, for a signal of the main thread
+_TENSOR = lib.ACL_TENSOR_DATA_TENSOR
+_END = lib.ACL_TENSOR_DATA_END_OF_SEQUENCE
+_ABNORMAL = lib.ACL_TENSOR_DATA_ABNORMAL
+
+
+class Channel(Resource):
+    """A queue of messages, each of which has one or more arrays.
+
+    A full channel holds its senders back, an empty one its receivers. Any threads of the process may send and receive
+    through the same object. Arrays are copied: a sender may change them afterwards, and received ones are new.
+
+    Parameters
+    ----------
+    name : str
+        A name for logs and error messages, of at most 127 bytes. Channels with the same name are independent.
+    capacity : int
+        The most messages in the channel, 2 to 8192.
+    device : Device or int, optional
+        The device whose driver has the queue, which must be in use in the process; default the current one.
+
+    Raises
+    ------
+    ValueError
+        The capacity is out of range, or the name too long.
+    NoContext
+        No device is given, and the calling thread has none.
+    AclError
+        The device is not in use in this process, or the product has no channels (310B, 310P); the message says which.
+
+    Notes
+    -----
+    ``acltdtCreateChannelWithCapacity``, ``acltdtDestroyChannel``; not blocking. 950, 910B, 910C, 910. API reference
+    17-01. Closing the channel drops its messages. On the simulator it ends the waits of other threads with an
+    :class:`AclError`, as a reset of the device does; the vendor's library does not expect calls that are under way, so
+    let the threads end first. Other processes cannot use the channel.
+
+    Examples
+    --------
+    >>> import threading
+    >>> import numpy as np
+    >>> from ascend_rt import Channel, Device
+    >>> Device(0).set_current()
+    >>> with Channel("batches", capacity=4) as channel:
+    ...     def load():
+    ...         for number in range(3):
+    ...             channel.send(np.full((2, 2), number), np.array([number]))
+    ...         channel.end()
+    ...     loader = threading.Thread(target=load)
+    ...     loader.start()
+    ...     for images, labels in channel:
+    ...         print(images.shape, labels.tolist())
+    ...     loader.join()
+    (2, 2) [0]
+    (2, 2) [1]
+    (2, 2) [2]
+    """
+
+    __slots__ = ("_arrived", "_capacity", "_name")
+    _what = "channel"
+
+    def __init__(self, name: str, capacity: int, *, device: Device | int | None = None) -> None:
+        self._begin()
+        if not isinstance(name, str):
+            raise TypeError(f"expected a name of type str, got {type(name).__name__}")
+        encoded = name.encode()
+        if len(encoded) > 127 or b"\0" in encoded:
+            raise ValueError(f"the name {name!r} has more than 127 bytes, or a zero byte")
+        if not 2 <= capacity <= 8192:
+            raise ValueError(f"the capacity must be 2 to 8192 messages, got {capacity}")
+        where = current_device_id() if device is None else Device(device).id if isinstance(device, int) else device.id
+        self._name, self._capacity = name, int(capacity)
+        self._arrived: deque[Any] = deque()  # received for waits that were left
+        out = ffi.new("void **")
+        code = self._create(
+            lifecycle.owner_of(where), out, lib.ascend_rt_create_channel, where, encoded, self._capacity, out
+        )
+        if code:
+            check(code, "acltdtCreateChannelWithCapacity")
+
+    # --- sending -----------------------------------------------------------------------------------------------------
+
+    def send(self, *arrays: ArrayLike, timeout: float | None = None) -> None:
+        """Send arrays as one message.
+
+        Parameters
+        ----------
+        *arrays : array_like
+            At least one, of any shape with at most 128 dimensions, also empty ones; their types are those of
+            ``aclDataType`` that numpy has.
+        timeout : float, optional
+            How long to wait for room, in seconds; 0 does not wait, None waits without a limit.
+
+        Raises
+        ------
+        Timeout
+            The channel was full for that long.
+        TypeError
+            The runtime has no such data type.
+        AclError
+            The channel was stopped or closed (500001).
+
+        Notes
+        -----
+        ``acltdtSendTensor``; blocking, without the GIL; needs no context.
+        """
+        self._send(*_items(arrays), timeout)
+
+    async def sent(self, *arrays: ArrayLike) -> None:
+        """Send arrays as :meth:`send` does, without blocking the event loop of asyncio.
+
+        Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled while
+        the channel is full, the message may still be sent for 50 milliseconds.
+        """
+        items, keep = _items(arrays)
+        code = lib.ascend_rt_send(self._handle, items, len(items), 0)
+        if is_expected(code, _FULL):
+            await blocking.attempts_async("acltdtSendTensor", self._attempt(items, keep), _FULL)
+        elif code:
+            check(code, "acltdtSendTensor")
+
+    def end(self, *, failed: bool = False, timeout: float | None = None) -> None:
+        """Send the end of the sequence: iterations end there, and :meth:`receive` raises :class:`EndOfSequence`.
+
+        The channel stays open, and another sequence may follow.
+
+        Parameters
+        ----------
+        failed : bool, default False
+            The sequence ends because the sender has failed (``ACL_TENSOR_DATA_ABNORMAL``): iterations raise, too.
+        timeout : float, optional
+            As for :meth:`send`.
+        """
+        mark = ffi.new("ascend_rt_item[1]", [{"type": _ABNORMAL if failed else _END}])
+        self._send(mark, (), timeout)
+
+    def _send(self, items: Any, keep: object, timeout: float | None) -> None:
+        code = self._wait(self._attempt(items, keep), _FULL, limit_of(timeout))
+        if code:
+            check(code, "acltdtSendTensor")
+
+    # --- receiving ---------------------------------------------------------------------------------------------------
+
+    def receive(self, timeout: float | None = None) -> tuple[NDArray[Any], ...]:
+        """Take the oldest message out of the channel.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            How long to wait for one, in seconds; 0 does not wait, None waits without a limit.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            New arrays. Elements without a counterpart in numpy arrive as bytes, in an array of one dimension;
+            ``bfloat16`` needs the package ``ml_dtypes``.
+
+        Raises
+        ------
+        Timeout
+            The channel was empty for that long.
+        EndOfSequence
+            The message is the end of a sequence.
+        AclError
+            The channel was stopped or closed (500001).
+
+        Notes
+        -----
+        ``acltdtReceiveTensor``; blocking, without the GIL; needs no context. If Ctrl-C ends a wait, no message is lost.
+        """
+        code = 0 if self._arrived else self._wait(self._take, _EMPTY, limit_of(timeout))
+        if code:
+            check(code, "acltdtReceiveTensor")
+        return _arrays(self._arrived.popleft())
+
+    async def received(self) -> tuple[NDArray[Any], ...]:
+        """Take the oldest message as :meth:`receive` does, without blocking the event loop of asyncio.
+
+        Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled, no
+        message is lost: one that arrives in the same moment is the next to be received.
+
+        Notes
+        -----
+        A thread waits in C, without the GIL, unless there is a message already.
+        """
+        while not self._arrived:
+            code = self._take(0)
+            if is_expected(code, _EMPTY):
+                await blocking.attempts_async("acltdtReceiveTensor", self._take, _EMPTY)
+            elif code:
+                check(code, "acltdtReceiveTensor")
+        return _arrays(self._arrived.popleft())
+
+    def __iter__(self) -> Iterator[tuple[NDArray[Any], ...]]:
+        """Iterate over the messages until the end of the sequence."""
+        while True:
+            try:
+                message = self.receive()
+            except EndOfSequence as end:
+                if end.has_failed:
+                    raise
+                return
+            yield message
+
+    async def __aiter__(self) -> AsyncIterator[tuple[NDArray[Any], ...]]:
+        """Iterate over the messages until the end of the sequence, without blocking the event loop of asyncio."""
+        while True:
+            try:
+                message = await self.received()
+            except EndOfSequence as end:
+                if end.has_failed:
+                    raise
+                return
+            yield message
+
+    def _take(self, limit: int) -> int:
+        """Receive a message into the list of those that have arrived; the caller may have left by then."""
+        cell = ffi.gc(ffi.new("void **"), lib.ascend_rt_discard_dataset)
+        code = int(lib.ascend_rt_receive(self._handle, limit, cell))
+        if not code:
+            self._arrived.append(cell)
+        return code
+
+    # --- waits -------------------------------------------------------------------------------------------------------
+
+    def _attempt(self, items: Any, keep: object) -> Callable[[int], int]:
+        """Return a function that tries to send items within a limit, and keeps alive what they refer to."""
+
+        def attempt(limit: int, _: object = keep) -> int:
+            return int(lib.ascend_rt_send(self._handle, items, len(items), limit))
+
+        return attempt
+
+    def _wait(self, attempt: Callable[[int], int], over: int, limit: int) -> int:
+        """Call until it succeeds, fails, or the limit in milliseconds is over; return its code."""
+        code = attempt(0)
+        if code != over or limit == 0:
+            return code
+        most = (
+            FOR_EVER if load().backend == "sim" else blocking.ATTEMPT_MS
+        )  # the simulator looks for deadlocks and signals
+        end = None if limit == FOR_EVER else monotonic() + limit / 1000
+        while True:
+            is_expected(code)
+            left = FOR_EVER if end is None else max(0, ceil((end - monotonic()) * 1000))
+            code = attempt(left if most == FOR_EVER or 0 <= left < most else most)
+            if code not in (over, _INTERRUPTED) or (code == over and end is not None and monotonic() >= end):
+                return code
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End the waits of other threads, which raise :class:`AclError` (500001); no call waits any more.
+
+        Messages that are in the channel can still be received.
+
+        Notes
+        -----
+        ``acltdtStopChannel``; not blocking, needs no context.
+        """
+        check(lib.acltdtStopChannel(self._handle), "acltdtStopChannel")
+
+    def clear(self) -> None:
+        """Drop all messages (``acltdtCleanChannel``); senders that wait continue."""
+        self._arrived.clear()
+        check(lib.acltdtCleanChannel(self._handle), "acltdtCleanChannel")
+
+    def __len__(self) -> int:
+        """Return the number of messages in the channel (``acltdtQueryChannelSize``); does not block."""
+        out = ffi.new("size_t *")
+        code = lib.acltdtQueryChannelSize(self._handle, out)
+        if code:
+            check(code, "acltdtQueryChannelSize")
+        return int(out[0]) + len(self._arrived)
+
+    def __bool__(self) -> bool:
+        """Return True also for an empty channel."""
+        return True
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def capacity(self) -> int:
+        """The most messages in the channel."""
+        return self._capacity
+
+    @property
+    def device(self) -> Device:
+        """The device whose driver has the queue."""
+        return Device(self._owner.epoch.device_id)
+
+    def _description(self) -> str:
+        return f"{self._name!r} {address(self._handle):#x}{self._place}"
+
+    def _destroy(self, handle: Any) -> None:
+        self._unmake("acltdtDestroyChannel")
+
+
+def _items(arrays: tuple[ArrayLike, ...]) -> tuple[Any, object]:
+    """Return the items of a message, and what must live as long."""
+    from ascend_rt._memory import tensors
+
+    if not arrays:
+        raise ValueError("a message needs at least one array")
+    found = [tensors.tensor(array) for array in arrays]
+    items, shapes = ffi.new("ascend_rt_item[]", len(found)), []
+    for item, array in zip(items, found, strict=True):
+        shape = ffi.new("int64_t[]", array.shape)
+        shapes.append(shape)
+        item.type, item.data_type = _TENSOR, tensors.data_type(array)
+        item.dimensions, item.shape = array.ndim, shape
+        item.data, item.size = tensors.address_of(array), array.nbytes
+    return items, (found, shapes)
+
+
+def _arrays(cell: Any) -> tuple[NDArray[Any], ...]:
+    """Return copies of the items of a received dataset."""
+    from ascend_rt._memory import tensors
+
+    dataset = cell[0]
+    shape, item = ffi.new("int64_t[]", tensors.MOST_DIMENSIONS), ffi.new("ascend_rt_item *")
+    arrays, mark = [], None
+    for index in range(lib.acltdtGetDatasetSize(dataset)):
+        lib.ascend_rt_describe(dataset, index, shape, item)
+        if item.type in (_END, _ABNORMAL):
+            mark = item.type
+        else:
+            content = ffi.buffer(item.data, item.size) if item.size else b""
+            arrays.append(tensors.array_of(content, item.data_type, shape[0 : item.dimensions]))
+    if mark is not None:
+        raise EndOfSequence(tuple(arrays), has_failed=mark == _ABNORMAL)
+    return tuple(arrays)
