@@ -7,6 +7,7 @@
 #include "control/strict.h"
 #include "machine/initialization.h"
 #include "memory/memory.h"
+#include "memory/queues.h"
 #include "observe/memory_check.h"
 #include "observe/profiler.h"
 #include "support/shared_memory.h"
@@ -34,6 +35,7 @@ struct Simulator::Parts {
           kernels(memory),
           values(memory),
           words(core),
+          queues(machine),
           initialization(machine),
           faults(core),
           profiler(core),
@@ -46,6 +48,7 @@ struct Simulator::Parts {
     Kernels kernels;
     Values values;
     SharedWords words;
+    Queues queues;
     Initialization initialization;
     Faults faults;
     Profiler profiler;
@@ -72,6 +75,7 @@ Simulator::Simulator(const SimulatorOptions &options)
       kernels(parts_.kernels),
       values(parts_.values),
       words(parts_.words),
+      queues(parts_.queues),
       initialization(parts_.initialization),
       faults(parts_.faults),
       profiler(parts_.profiler),

@@ -20,6 +20,7 @@ class Memory;
 class MemoryCheck;
 class Models;
 class Profiler;
+class Queues;
 class SharedWords;
 class Stall;
 class Strict;
@@ -62,6 +63,7 @@ class Simulator {
     Kernels &kernels;
     Values &values;
     SharedWords &words;
+    Queues &queues;
     Initialization &initialization;
     Faults &faults;
     Profiler &profiler;

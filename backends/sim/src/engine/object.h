@@ -28,6 +28,10 @@ enum class Kind : std::uint8_t {
     Binary,
     KernelFunction,
     ArgumentList,
+    SharedBuffer,
+    QueueRoute,
+    QueueRouteList,
+    QueueRouteQuery,
     Count,
 };
 
