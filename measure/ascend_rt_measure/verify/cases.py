@@ -46,7 +46,7 @@ class Call:
     @property
     def name(self) -> str:
         """The C function's name."""
-        return self.function.removeprefix("thread:").rpartition(" x ")[2]
+        return self.function.removeprefix("thread:").rpartition(" x ")[2].rpartition(" = ")[2]
 
     def agrees(self, answer: Sequence[Any]) -> bool:
         """Return whether ``[code, outputs]`` is the known answer."""

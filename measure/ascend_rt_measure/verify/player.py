@@ -2,14 +2,15 @@
 """In a separate process: make a list of calls of the C functions and print the answer of each.
 
 Standard input is a JSON list of ``[function, argument, ...]``. A function with ``thread:`` before its name is called on
-a second thread, the same one for all of them; one with ``1792 x `` is called that often, or until it fails. An argument
-is a number, ``null``, ``"text:..."``, or
+a second thread, the same one for all of them; one with ``1792 x `` is called that often, or until it fails; the result
+of one with ``name = `` is kept by that name. An argument is a number, ``null``, ``"text:..."``, or
 
 - a list: a new array; an object: a new structure; their members may be arguments like these again; with the name of
   a kept output at ``"@"`` that structure, changed;
 - ``"out"`` or ``"out:name"``: a new output, kept by that name;
 - ``"array:name:3"``: a new array of three outputs, kept by that name; ``"array:name:3:64"``: each is 64 at first;
 - ``"buffer"``: 4096 bytes; ``"hex:..."``: these bytes; ``"zeros:number"``: that many;
+- ``"address:..."``: the address of the address of this text;
 - ``"callback:name"``: a function that does nothing, the same one for the same name;
 - ``"answering:1"``: a function that returns 1;
 - ``"@name"``: the value of a kept output; ``"@name[1]"``: of an element of a kept array;
@@ -97,6 +98,10 @@ def argument(value: Any, c_type: Any, outs: list[Any]) -> Any:
         content = bytes.fromhex(rest) if kind == "hex" else bytes(int(rest))
         kept[f"content {len(kept)}"] = memory = ffi.new("char[]", content)
         return ffi.cast(c_type, memory)
+    if kind == "address":
+        kept[f"text {len(kept)}"] = text = ffi.new("char[]", rest.encode())
+        kept[f"address {len(kept)}"] = memory = ffi.new("char *[1]", [text])
+        return ffi.cast(c_type, memory)
     if kind == "buffer" or (kind == "out" and c_type.cname == "void *"):
         kept[f"buffer {len(kept)}"] = memory = ffi.new("char[4096]")
         return ffi.cast(c_type, memory)
@@ -126,6 +131,7 @@ def call(function: str, *arguments: Any) -> list[Any]:
     if times:
         answers = (call(repeated, *arguments) for _ in range(int(times)))
         return next((answer for answer in answers if answer[0] != 0), [0, []])
+    name, _, function = function.rpartition(" = ")
     provide(function)
     target = getattr(lib, function)
     outs: list[Any] = []
@@ -138,6 +144,8 @@ def call(function: str, *arguments: Any) -> list[Any]:
     except KeyError:
         return ["unprepared", []]
     code = target(*values)
+    if name:
+        kept[name] = [code]
     return [
         code if isinstance(code, int) else int(ffi.cast("uintptr_t", code)),
         [number(out[0]) for out in outs if isinstance(out[0], int | float)],
