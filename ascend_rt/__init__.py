@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ascend_rt.notify import CountingNotify, Notify
     from ascend_rt.options import EventOptions, StreamOptions
     from ascend_rt.pinned_memory import PinnedBuffer
+    from ascend_rt.queue import Queue
     from ascend_rt.stream import Stream
     from ascend_rt.transfer import (
         CopyDescriptor,
@@ -123,6 +124,7 @@ __all__ = [
     "PointerAttributes",
     "PoolBuffer",
     "PoolStatistics",
+    "Queue",
     "RegisteredMemory",
     "ResourceExhausted",
     "RuntimeClosed",
@@ -188,6 +190,7 @@ _NAMES = {
     "notify": "CountingNotify Notify",
     "options": "EventOptions StreamOptions",
     "pinned_memory": "PinnedBuffer",
+    "queue": "Queue",
     "stream": "Stream",
     "transfer": (
         "CopyDescriptor copy copy_2d copy_2d_async copy_async copy_batch copy_batch_async copy_indirect fill fill_async"

@@ -9,14 +9,14 @@ namespace {
 
 constexpr std::int32_t kForever = -1;
 
-void require_timeout(std::int32_t timeout) {
+void require_limit(std::int32_t timeout) {
     if (timeout < kForever) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "timeout %d ms is neither -1 nor positive nor 0", timeout);
     }
 }
 
 // Rejects memory of a device that is not allocated. Other memory is the program's own.
-void require_live(Simulator &sim, const void *address, std::uint64_t size, AccessMode mode, const char *name)
+void require_allocated_data(Simulator &sim, const void *address, std::uint64_t size, AccessMode mode, const char *name)
     REQUIRES(engine_lock) {
     if (sim.memory.is_on_device(address) && !sim.memory.is_live(address, size)) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s, %p, is not allocated with %llu bytes%s", name, address,
@@ -31,10 +31,10 @@ void require_user_data_size(std::size_t size) {
     }
 }
 
-// Data of the program, which is copied once there is room.
-class Data final : public Queues::Source {
+// ProgramData of the program, which is copied once there is room.
+class ProgramData final : public Queues::Source {
   public:
-    Data(Simulator &sim, const void *data, std::size_t size, const void *user_data, std::size_t user_data_size)
+    ProgramData(Simulator &sim, const void *data, std::size_t size, const void *user_data, std::size_t user_data_size)
         : sim_(sim), data_(data), size_(size), user_data_(user_data), user_data_size_(user_data_size) {}
     Message &message(Lock &lock) override REQUIRES(engine_lock) {
         if (message_.parts.empty()) {
@@ -52,7 +52,7 @@ class Data final : public Queues::Source {
         if (size_ > SharedBuffer::kLargest) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "%zu bytes are more than 4 GiB", size_);
         }
-        require_live(sim_, data_, size_, AccessMode::Read, "data");
+        require_allocated_data(sim_, data_, size_, AccessMode::Read, "data");
         BufferPart part;
         part.length = size_;
         std::memcpy(part.user_data.data(), user_data_ == nullptr ? "" : user_data_, user_data_size_);
@@ -77,9 +77,9 @@ class Data final : public Queues::Source {
 };
 
 // A chain of buffers, which the queue takes over.
-class Chain final : public Queues::Source {
+class BufferChain final : public Queues::Source {
   public:
-    Chain(Simulator &sim, void *head) : sim_(sim), head_(head) {}
+    BufferChain(Simulator &sim, void *head) : sim_(sim), head_(head) {}
     Message &message(Lock &) override REQUIRES(engine_lock) {
         message_ = require_chain(sim_, head_).lend();
         return message_;
@@ -108,9 +108,9 @@ aclError acltdtEnqueueData(uint32_t qid, const void *data, size_t dataSize, cons
         require(data, "data");
         require_size(dataSize);
         require_current_device(sim);
-        require_timeout(timeout);
+        require_limit(timeout);
         static_cast<void>(rsv);
-        Data source(sim, data, dataSize, userData, userDataSize);
+        ProgramData source(sim, data, dataSize, userData, userDataSize);
         sim.queues.put(lock, sim.queues.require(qid, kEnqueue), source, {timeout, ACL_ERROR_RT_QUEUE_FULL});
     });
 }
@@ -122,7 +122,7 @@ aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize, size_t *re
         require(retDataSize, "retDataSize");
         require_size(dataSize);
         require_current_device(sim);
-        require_timeout(timeout);
+        require_limit(timeout);
         require_user_data_size(userDataSize);
         const Ref<Queue> queue = sim.queues.require(qid, kDequeue);
         std::uint64_t length = 0;
@@ -133,7 +133,7 @@ aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize, size_t *re
             *retDataSize = length > 0 ? length : *retDataSize;  // the room that the message needs
             throw;
         }
-        require_live(sim, data, length, AccessMode::Write, "data");
+        require_allocated_data(sim, data, length, AccessMode::Write, "data");
         if (userData != nullptr) {
             std::memcpy(userData, message->parts.front().user_data.data(), userDataSize);
         }
@@ -150,8 +150,8 @@ aclError acltdtEnqueue(uint32_t qid, acltdtBuf buf, int32_t timeout) {
         require_queues_on_device();
         require(buf, "buf");
         require_current_device(sim);
-        require_timeout(timeout);
-        Chain chain(sim, buf);
+        require_limit(timeout);
+        BufferChain chain(sim, buf);
         sim.queues.put(lock, sim.queues.require(qid, kEnqueue), chain, {timeout, ACL_ERROR_FAILURE});
         chain.forget();
     });
@@ -162,7 +162,7 @@ aclError acltdtDequeue(uint32_t qid, acltdtBuf *buf, int32_t timeout) {
         require_queues_on_device();
         require(buf, "buf");
         require_current_device(sim);
-        require_timeout(timeout);
+        require_limit(timeout);
         std::uint64_t length = 0;
         Message message =
             sim.queues.take(lock, sim.queues.require(qid, kDequeue), UINT64_MAX, length, {timeout, ACL_ERROR_FAILURE});
@@ -174,7 +174,7 @@ aclError acltdtGrantQueue(uint32_t qid, int32_t pid, uint32_t permission, int32_
     return entry(Function::acltdtGrantQueue, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require_queues_on_device();
         require_current_device(sim);
-        require_timeout(timeout);
+        require_limit(timeout);
         if (pid <= 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no process %d", pid);
         }
@@ -190,7 +190,7 @@ aclError acltdtAttachQueue(uint32_t qid, int32_t timeout, uint32_t *permission) 
         require_queues_on_device();
         require(permission, "permission");
         const Device &device = require_current_device(sim);
-        require_timeout(timeout);
+        require_limit(timeout);
         *permission = sim.queues.attach(lock, qid, device, deadline_of(sim, timeout));
     });
 }

@@ -69,7 +69,7 @@ bool QueueRouteQuery::selects(const Route &route) const {
 }
 
 template <class T, class Result, class... Arguments>
-Result *create(Function function, Arguments... arguments) {
+Result *create_object(Function function, Arguments... arguments) {
     void *handle = nullptr;
     ungated_entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         const auto object = make_ref<T>(arguments...);
@@ -80,7 +80,7 @@ Result *create(Function function, Arguments... arguments) {
 }
 
 template <class T>
-aclError destroy(Function function, const void *handle, const char *name) {
+aclError destroy_object(Function function, const void *handle, const char *name) {
     return ungated_entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         sim.core.registry().remove(require_object<T>(sim, handle, name));
     });
@@ -89,12 +89,12 @@ aclError destroy(Function function, const void *handle, const char *name) {
 }  // namespace
 
 acltdtQueueRoute *acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId) {
-    return create<QueueRoute, acltdtQueueRoute>(Function::acltdtCreateQueueRoute,
-                                                Route{srcId, dstId, ACL_TDT_QUEUE_ROUTE_UNBIND});
+    return create_object<QueueRoute, acltdtQueueRoute>(Function::acltdtCreateQueueRoute,
+                                                       Route{srcId, dstId, ACL_TDT_QUEUE_ROUTE_UNBIND});
 }
 
 aclError acltdtDestroyQueueRoute(const acltdtQueueRoute *route) {
-    return destroy<QueueRoute>(Function::acltdtDestroyQueueRoute, route, "route");
+    return destroy_object<QueueRoute>(Function::acltdtDestroyQueueRoute, route, "route");
 }
 
 aclError acltdtGetQueueRouteParam(const acltdtQueueRoute *route, acltdtQueueRouteParamType type, size_t len,
@@ -115,11 +115,11 @@ aclError acltdtGetQueueRouteParam(const acltdtQueueRoute *route, acltdtQueueRout
 }
 
 acltdtQueueRouteList *acltdtCreateQueueRouteList() {
-    return create<QueueRouteList, acltdtQueueRouteList>(Function::acltdtCreateQueueRouteList);
+    return create_object<QueueRouteList, acltdtQueueRouteList>(Function::acltdtCreateQueueRouteList);
 }
 
 aclError acltdtDestroyQueueRouteList(const acltdtQueueRouteList *routeList) {
-    return destroy<QueueRouteList>(Function::acltdtDestroyQueueRouteList, routeList, "routeList");
+    return destroy_object<QueueRouteList>(Function::acltdtDestroyQueueRouteList, routeList, "routeList");
 }
 
 aclError acltdtAddQueueRoute(acltdtQueueRouteList *routeList, const acltdtQueueRoute *route) {
@@ -149,11 +149,11 @@ size_t acltdtGetQueueRouteNum(const acltdtQueueRouteList *routeList) {
 }
 
 acltdtQueueRouteQueryInfo *acltdtCreateQueueRouteQueryInfo() {
-    return create<QueueRouteQuery, acltdtQueueRouteQueryInfo>(Function::acltdtCreateQueueRouteQueryInfo);
+    return create_object<QueueRouteQuery, acltdtQueueRouteQueryInfo>(Function::acltdtCreateQueueRouteQueryInfo);
 }
 
 aclError acltdtDestroyQueueRouteQueryInfo(const acltdtQueueRouteQueryInfo *info) {
-    return destroy<QueueRouteQuery>(Function::acltdtDestroyQueueRouteQueryInfo, info, "info");
+    return destroy_object<QueueRouteQuery>(Function::acltdtDestroyQueueRouteQueryInfo, info, "info");
 }
 
 aclError acltdtSetQueueRouteQueryInfo(acltdtQueueRouteQueryInfo *param, acltdtQueueRouteQueryInfoParamType type,

@@ -6,7 +6,7 @@ using namespace aclsim;
 namespace {
 
 // Gives the new chain to the program.
-void *add(Simulator &sim, Message message) REQUIRES(engine_lock) {
+void *add_chain(Simulator &sim, Message message) REQUIRES(engine_lock) {
     return SharedBuffer::add(sim.core.registry(), std::move(message)).handle();
 }
 
@@ -17,7 +17,7 @@ void require_space(std::uint64_t size) {
     }
 }
 
-void allocate(Simulator &sim, Lock &lock, std::size_t size, void **buffer) REQUIRES(engine_lock) {
+void allocate_buffer(Simulator &sim, Lock &lock, std::size_t size, void **buffer) REQUIRES(engine_lock) {
     require_space(size);
     Message message;
     message.parts.emplace_back();
@@ -25,10 +25,10 @@ void allocate(Simulator &sim, Lock &lock, std::size_t size, void **buffer) REQUI
         const Unlocked unlocked(lock);
         message.parts.front().content = Content::create(size);
     }
-    *buffer = add(sim, std::move(message));
+    *buffer = add_chain(sim, std::move(message));
 }
 
-void release(Simulator &sim, void *buffer) REQUIRES(engine_lock) {
+void release_buffer(Simulator &sim, void *buffer) REQUIRES(engine_lock) {
     require(buffer, "buf");
     SharedBuffer &head = require_chain(sim, buffer);
     std::vector<Message> contents;
@@ -91,10 +91,10 @@ void set_user_data(Simulator &sim, void *buffer, const void *data, std::size_t s
 void copy_reference(Simulator &sim, void *buffer, void **copy) REQUIRES(engine_lock) {
     require(buffer, "buf");
     require(copy, "newBuf");
-    *copy = add(sim, require_chain(sim, buffer).another());
+    *copy = add_chain(sim, require_chain(sim, buffer).another());
 }
 
-void append(Simulator &sim, void *head, void *buffer) REQUIRES(engine_lock) {
+void append_chain(Simulator &sim, void *head, void *buffer) REQUIRES(engine_lock) {
     require(head, "headBuf");
     require(buffer, "buf");
     SharedBuffer &chain = require_chain(sim, head);
@@ -165,11 +165,11 @@ aclError aclrtAllocBuf(aclrtMbuf *buf, size_t size) {
     return entry(Function::aclrtAllocBuf, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require(buf, "buf");
         require_size(size);
-        allocate(sim, lock, size, buf);
+        allocate_buffer(sim, lock, size, buf);
     });
 }
 
-aclError aclrtFreeBuf(aclrtMbuf buf) { return on_host(Function::aclrtFreeBuf, release, buf); }
+aclError aclrtFreeBuf(aclrtMbuf buf) { return on_host(Function::aclrtFreeBuf, release_buffer, buf); }
 
 aclError aclrtGetBufData(const aclrtMbuf buf, void **dataPtr, size_t *size) {
     return on_host(Function::aclrtGetBufData, get_data, buf, dataPtr, size);
@@ -196,7 +196,7 @@ aclError aclrtCopyBufRef(const aclrtMbuf buf, aclrtMbuf *newBuf) {
 }
 
 aclError aclrtAppendBufChain(aclrtMbuf headBuf, aclrtMbuf buf) {
-    return on_host(Function::aclrtAppendBufChain, append, headBuf, buf);
+    return on_host(Function::aclrtAppendBufChain, append_chain, headBuf, buf);
 }
 
 aclError aclrtGetBufChainNum(aclrtMbuf headBuf, uint32_t *num) {
@@ -214,11 +214,11 @@ aclError acltdtAllocBuf(size_t size, uint32_t type, acltdtBuf *buf) {
         }
         require(buf, "buf");
         require_queues_on_device();
-        allocate(sim, lock, size, buf);
+        allocate_buffer(sim, lock, size, buf);
     });
 }
 
-aclError acltdtFreeBuf(acltdtBuf buf) { return on_device(Function::acltdtFreeBuf, release, buf); }
+aclError acltdtFreeBuf(acltdtBuf buf) { return on_device(Function::acltdtFreeBuf, release_buffer, buf); }
 
 aclError acltdtGetBufData(const acltdtBuf buf, void **dataPtr, size_t *size) {
     return on_device(Function::acltdtGetBufData, get_data, buf, dataPtr, size);
@@ -245,7 +245,7 @@ aclError acltdtCopyBufRef(const acltdtBuf buf, acltdtBuf *newBuf) {
 }
 
 aclError acltdtAppendBufChain(acltdtBuf headBuf, acltdtBuf buf) {
-    return on_device(Function::acltdtAppendBufChain, append, headBuf, buf);
+    return on_device(Function::acltdtAppendBufChain, append_chain, headBuf, buf);
 }
 
 aclError acltdtGetBufChainNum(acltdtBuf headBuf, uint32_t *num) {

@@ -68,12 +68,12 @@ int enlarge(int file, std::uint64_t size) {
     return error;
 }
 
-std::string path_of(const std::string &name) { return SharedMemory::kDirectory + name; }
+std::string file_of(const std::string &name) { return SharedMemory::kDirectory + name; }
 
 // Reads or writes all bytes at once or in steps. Returns false with the reason in errno, which is 0 at the end of the
 // file.
 template <class Byte, class Step>
-bool transfer(int file, Byte *memory, std::uint64_t size, Step step) {
+bool move_all(int file, Byte *memory, std::uint64_t size, Step step) {
     for (std::uint64_t done = 0; done < size;) {
         errno = 0;
         const ssize_t count = step(file, memory + done, size - done, static_cast<off_t>(done));
@@ -133,7 +133,7 @@ std::string SharedContent::new_name() {
 
 void SharedContent::fail_to_find() const {
     fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "another process has removed or truncated the shared buffer %s",
-         path_of(name_).c_str());
+         file_of(name_).c_str());
 }
 
 std::unique_ptr<SharedContent> SharedContent::create(std::uint64_t size) {
@@ -179,7 +179,7 @@ SharedContent::~SharedContent() {
 std::unique_ptr<Content> SharedContent::another() const {
     const Uncancelled uncancelled;
     auto content = std::make_unique<SharedContent>(new_name(), size());
-    if (link(path_of(name_).c_str(), path_of(content->name_).c_str()) != 0) {
+    if (link(file_of(name_).c_str(), file_of(content->name_).c_str()) != 0) {
         fail_to_find();
     }
     return content;
@@ -208,7 +208,7 @@ void *SharedContent::address() {
 void SharedContent::write(const void *from, std::uint64_t size) {
     const Uncancelled uncancelled;
     const File file(name_, 0);
-    if (!file.has_size(this->size()) || !transfer(file.number(), static_cast<const char *>(from), size, pwrite)) {
+    if (!file.has_size(this->size()) || !move_all(file.number(), static_cast<const char *>(from), size, pwrite)) {
         fail_to_find();
     }
 }
@@ -216,14 +216,14 @@ void SharedContent::write(const void *from, std::uint64_t size) {
 void SharedContent::read(void *to, std::uint64_t size) {
     const Uncancelled uncancelled;
     const File file(name_, 0);
-    if (!file.has_size(this->size()) || !transfer(file.number(), static_cast<char *>(to), size, pread)) {
+    if (!file.has_size(this->size()) || !move_all(file.number(), static_cast<char *>(to), size, pread)) {
         fail_to_find();
     }
 }
 
 // rename() does nothing if both names already are links of the same file.
 void SharedContent::rename(const std::string &name) {
-    if (::rename(path_of(name_).c_str(), path_of(name).c_str()) != 0) {
+    if (::rename(file_of(name_).c_str(), file_of(name).c_str()) != 0) {
         fail_to_find();
     }
     shm_unlink(name_.c_str());

@@ -12,7 +12,7 @@
 namespace aclsim {
 namespace {
 
-constexpr int kLayout = 1;  // increment with every change of the table
+constexpr int kTableLayout = 1;  // increment with every change of the table
 
 }  // namespace
 
@@ -36,7 +36,7 @@ void QueueDirectory::require_table() {
     }
     if (memory_ == nullptr || !memory_->has_its_size() || !memory_->has_its_name()) {
         memory_ = SharedMemory::open_or_create<Table>(
-            "queues" + std::to_string(kLayout) + "-u" + std::to_string(geteuid()), SharedMemory::Users::Own);
+            "queues" + std::to_string(kTableLayout) + "-u" + std::to_string(geteuid()), SharedMemory::Users::Own);
     }
 }
 

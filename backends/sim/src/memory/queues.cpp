@@ -15,9 +15,6 @@
 namespace aclsim {
 namespace {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-
 [[noreturn]] void fail_of_number(std::uint32_t number) {
     fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR,
          "this process has neither created queue %u nor attached to it, or the queue was destroyed", number);
@@ -164,7 +161,7 @@ std::uint32_t Queues::attach(Lock &lock, std::uint32_t number, const Device &dev
         if (!wait) {
             wait.emplace(machine_.core, Outside::OtherProcess, "a right to a queue", deadline, &poll);
         }
-        if (!wait->sleep(lock, queue->changed, machine_.core.clock().now() + milliseconds(1))) {
+        if (!wait->sleep(lock, queue->changed, machine_.core.clock().now() + std::chrono::milliseconds(1))) {
             fail(ACL_ERROR_RT_NO_PERMISSION, "this process was not granted a right to queue %u in time", number);
         }
         if (!queue->ring->is_open()) {
@@ -180,14 +177,15 @@ std::uint32_t Queues::attach(Lock &lock, std::uint32_t number, const Device &dev
 template <class Attempt>
 void Queues::wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t others, const Waiting &waiting,
                   Attempt attempt) {
-    constexpr milliseconds kLongest(1), kUntilCheck(100);
+    constexpr std::chrono::milliseconds kLongest(1), kUntilCheck(100);
     Core &core = machine_.core;
     Ring &ring = *queue.ring;
-    const Time deadline = waiting.timeout_ms < 0 ? kNever : core.clock().now() + milliseconds(waiting.timeout_ms);
+    const Time deadline =
+        waiting.timeout_ms < 0 ? kNever : core.clock().now() + std::chrono::milliseconds(waiting.timeout_ms);
     std::optional<HostWait> wait;
     InterruptPoll poll(core, waiting.late, awaited);
     Time check_at = core.clock().now();
-    microseconds interval(50);
+    std::chrono::microseconds interval(50);
     for (bool is_late = waiting.timeout_ms == 0;;) {
         if (!ring.is_open()) {
             fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "queue %u was destroyed", queue.number);
@@ -217,7 +215,7 @@ void Queues::wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t o
             }
         }
         is_late = !wait->sleep(lock, queue.changed, ring.is_shared() ? core.clock().now() + interval : kNever);
-        interval = std::min<microseconds>(2 * interval, kLongest);
+        interval = std::min<std::chrono::microseconds>(2 * interval, kLongest);
     }
 }
 
