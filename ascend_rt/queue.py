@@ -222,10 +222,7 @@ class Queue:
 
     def put_end(self, timeout: float | None = None) -> None:
         """Put the mark that ends one iteration over the queue, as :meth:`put` does."""
-        import numpy as np
-
-        putting = self._putting(np.zeros(1, np.uint8), END)
-        self._repeat(putting, "acltdtEnqueueData", milliseconds(timeout), lib.ACL_ERROR_RT_QUEUE_FULL)
+        self._repeat(self._putting_end(), "acltdtEnqueueData", milliseconds(timeout), lib.ACL_ERROR_RT_QUEUE_FULL)
 
     def get(self, timeout: float | None = None) -> np.ndarray[Any, Any]:
         """Get the first array of the queue; wait while it is empty.
@@ -268,6 +265,10 @@ class Queue:
         """
         await self._repeat_async(self._putting(*packed(array)), "acltdtEnqueueData", lib.ACL_ERROR_RT_QUEUE_FULL)
 
+    async def put_end_async(self) -> None:
+        """Put the mark that ends one iteration over the queue, as :meth:`put_async` does."""
+        await self._repeat_async(self._putting_end(), "acltdtEnqueueData", lib.ACL_ERROR_RT_QUEUE_FULL)
+
     async def get_async(self) -> np.ndarray[Any, Any]:
         """Get an array as :meth:`get` does, without blocking the event loop of asyncio.
 
@@ -294,6 +295,11 @@ class Queue:
             return int(lib.acltdtEnqueueData(self.number, data, size, description, user_size, limit, 0)), None
 
         return put
+
+    def _putting_end(self) -> Callable[[int], tuple[int, None]]:
+        import numpy as np
+
+        return self._putting(np.zeros(1, np.uint8), END)
 
     def _try_to_get(self, limit: int) -> tuple[int, np.ndarray[Any, Any] | None]:
         """Return the code, and the array or, for the mark, None. Make room for a message that needs more."""

@@ -44,7 +44,7 @@ def unpacked(memory: np.ndarray[Any, Any], description: bytes) -> np.ndarray[Any
     """Return the bytes as the described array; as they are if another program has put them without a description."""
     import numpy as np
 
-    kind, separator, shape = description.rstrip(b"\0").decode("ascii", "replace").partition("|")
+    kind, separator, shape = description.rstrip(b"\0").decode("ascii", "replace").rpartition("|")
     if not separator:
         return memory
     try:

@@ -195,8 +195,8 @@ void Queues::wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t o
             return;
         }
         if (is_late) {
-            fail(waiting.late, "queue %u has %s, and %d ms have passed", queue.number,
-                 others == kEnqueue ? "no message" : "no room", waiting.timeout_ms);
+            fail(waiting.late, "queue %u has %s, and the time to wait is over", queue.number,
+                 others == kEnqueue ? "no message" : "no room");
         }
         if (!wait) {
             {
