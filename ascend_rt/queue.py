@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from math import ceil, inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ascend_rt._memory.array_messages import END, USER_DATA, packed, unpacked
 from ascend_rt._runtime import lifecycle
@@ -26,14 +26,6 @@ _SLICE_MS = 20  # longest call: between two calls Python handles signals
 _LOOK_MS = 1  # longest call in an event loop; the runtime on a host refuses 0
 _LONGEST_PAUSE_S = 0.005  # between two of them
 _FIRST_ROOM = 1 << 16  # bytes for an array of unknown size
-
-
-class Rights(NamedTuple):
-    """What a process may do with a queue."""
-
-    manage: bool
-    get: bool
-    put: bool
 
 
 class Queue:
@@ -61,9 +53,9 @@ class Queue:
 
     Notes
     -----
-    ``acltdtCreateQueue``, ``acltdtDestroyQueue``; not blocking. All products. API reference 17-02. The queue ends with a
-    reset of the device. :meth:`grant` and :meth:`attach` are for programs that run on a device; the simulator has them
-    with ``ASCEND_RT_SIM_QUEUES=device``.
+    ``acltdtCreateQueue``, ``acltdtDestroyQueue``; not blocking. All products. API reference 17-02. The queue ends with
+    a reset of the device. :meth:`grant` and :meth:`attach` are for programs that run on a device; the simulator has
+    them with ``ASCEND_RT_SIM_QUEUES=device``.
 
     Examples
     --------
@@ -79,6 +71,7 @@ class Queue:
     """
 
     __slots__ = ("__weakref__", "_is_own", "_number", "_room")
+    _number: int | None  # None: closed, or not made yet
 
     def __init__(self, depth: int = 8, name: str = "") -> None:
         self._prepare(is_own=True)
@@ -98,7 +91,7 @@ class Queue:
         self._number = int(number[0])
 
     def _prepare(self, *, is_own: bool) -> None:
-        self._number: int | None = None
+        self._number = None
         self._is_own = is_own
         self._room = _FIRST_ROOM
 
@@ -150,16 +143,11 @@ class Queue:
         return self._number is None
 
     @property
-    def rights(self) -> Rights:
-        """What this process may do with the queue (``acltdtAttachQueue``); on a device only."""
+    def rights(self) -> frozenset[str]:
+        """The rights of this process, some of "put", "get", "manage" (``acltdtAttachQueue``); on a device only."""
         rights = ffi.new("uint32_t *")
         call("acltdtAttachQueue", self.number, 0, rights)
-        bits = int(rights[0])
-        return Rights(
-            manage=bool(bits & lib.ACL_TDT_QUEUE_PERMISSION_MANAGE),
-            get=bool(bits & lib.ACL_TDT_QUEUE_PERMISSION_DEQUEUE),
-            put=bool(bits & lib.ACL_TDT_QUEUE_PERMISSION_ENQUEUE),
-        )
+        return frozenset(name for name, bit in _rights().items() if rights[0] & bit)
 
     def grant(self, process: int, *, put: bool = False, get: bool = False, manage: bool = False) -> None:
         """Give rights to another process, in addition to those that it has.
@@ -186,11 +174,8 @@ class Queue:
         -----
         ``acltdtGrantQueue``; not blocking. API reference 17-02.
         """
-        bits = (
-            manage * lib.ACL_TDT_QUEUE_PERMISSION_MANAGE
-            | get * lib.ACL_TDT_QUEUE_PERMISSION_DEQUEUE
-            | put * lib.ACL_TDT_QUEUE_PERMISSION_ENQUEUE
-        )
+        named = {"put": put, "get": get, "manage": manage}
+        bits = sum(bit for name, bit in _rights().items() if named[name])
         call("acltdtGrantQueue", self.number, process, bits, 0)
 
     # --- arrays ------------------------------------------------------------------------------------------------------
@@ -218,7 +203,9 @@ class Queue:
         -----
         ``acltdtEnqueueData``; blocking, without the GIL; Ctrl-C ends the wait. API reference 17-02.
         """
-        self._repeat(self._putting(*packed(array)), "acltdtEnqueueData", milliseconds(timeout), lib.ACL_ERROR_RT_QUEUE_FULL)
+        self._repeat(
+            self._putting(*packed(array)), "acltdtEnqueueData", milliseconds(timeout), lib.ACL_ERROR_RT_QUEUE_FULL
+        )
 
     def put_end(self, timeout: float | None = None) -> None:
         """Put the mark that ends one iteration over the queue, as :meth:`put` does."""
@@ -403,6 +390,14 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"<ascend_rt.Queue {'closed' if self._number is None else self._number}>"
+
+
+def _rights() -> dict[str, int]:
+    return {
+        "put": lib.ACL_TDT_QUEUE_PERMISSION_ENQUEUE,
+        "get": lib.ACL_TDT_QUEUE_PERMISSION_DEQUEUE,
+        "manage": lib.ACL_TDT_QUEUE_PERMISSION_MANAGE,
+    }
 
 
 def _require_array(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any]:

@@ -441,7 +441,7 @@ void processes_may_be_killed_at_any_moment() {
                         std::size_t length = 0;
                         const aclError code = acltdtDequeueData(queue, got.data(), got.size(), &length, nullptr, 0, 5);
                         CHECK(code == ACL_SUCCESS || code == ACL_ERROR_RT_QUEUE_EMPTY ||
-                              code == ACL_ERROR_RT_DRV_INTERNAL_ERROR);  // of a message whose taker was killed
+                              code == ACL_ERROR_RT_DRV_INTERNAL_ERROR);  // taken by a process that was killed
                         CHECK(code != ACL_SUCCESS ||
                               got.find_first_not_of(got[0], 1) == (length == got.size() ? std::string::npos : length));
                     }
@@ -484,7 +484,7 @@ void a_wait_for_a_killed_process_ends() {
     owner.join();
 }
 
-// A process stopped at any moment, even in the middle of a step, leaves codes to the others, who do not hang.
+// A process stopped at any moment, even in the middle of a step, leaves codes to the others, which do not hang.
 void a_stopped_process_blocks_nobody() {
     Pipe to_owner, to_user;
     const Child user([&] {

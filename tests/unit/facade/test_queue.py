@@ -203,7 +203,11 @@ def test_routes(device: Device) -> None:
 
 @pytest.mark.simulator("products", "a host is recorded")
 def test_a_host_has_no_rights(queue: Queue) -> None:
-    for call in (lambda: queue.grant(os.getpid(), put=True), lambda: Queue.attach(queue.number, 0), lambda: queue.rights):
+    for call in (
+        lambda: queue.grant(os.getpid(), put=True),
+        lambda: Queue.attach(queue.number, 0),
+        lambda: queue.rights,
+    ):
         with pytest.raises(NotSupported):
             call()
 
@@ -232,7 +236,7 @@ def test_processes_share_a_queue(owner: Any, user: Any) -> None:
     assert user(f"code_of(lambda: rt.Queue.attach({number}, 0))") == "207006"
     assert owner(f"objects['q'].grant({process}, get=True)") == "None"
     assert user(f"objects.update(q=rt.Queue.attach({number}))") == "None"
-    assert user("objects['q'].rights") == "Rights(manage=False, get=True, put=False)"
+    assert user("sorted(objects['q'].rights)") == "['get']"
     assert owner("objects['q'].put(objects['np'].arange(6).reshape(2, 3))") == "None"
     assert owner("objects['q'].put(objects['np'].ones(100_000))") == "None"
     assert user("objects['q'].get().tolist()") == "[[0, 1, 2], [3, 4, 5]]"

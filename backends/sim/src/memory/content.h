@@ -33,8 +33,8 @@ class Content {
 };
 
 // Content in a file that every reference gives a name, by a link. The kernel counts the references: a killed process
-// cannot lose bytes that another one refers to. The names are parts of a piece that stands for the process, or of the
-// queue in which the reference is.
+// cannot lose bytes that another one refers to. The names are parts of a piece of the process, or of the queue in which
+// the reference is.
 class SharedContent final : public Content {
   public:
     static std::unique_ptr<SharedContent> create(std::uint64_t size);

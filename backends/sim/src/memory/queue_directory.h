@@ -66,7 +66,7 @@ class QueueDirectory {
     Ends *find_route(std::uint32_t source, std::uint32_t destination) const REQUIRES(engine_lock);
     Table &table() const REQUIRES(engine_lock) { return memory_ ? memory_->as<Table>() : *private_; }
 
-    std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);  // of all processes
+    std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);  // with ASCEND_RT_SIM_QUEUES=device
     std::unique_ptr<Table> private_ GUARDED_BY(engine_lock);
 };
 

@@ -25,12 +25,12 @@ struct BufferPart {
     std::array<unsigned char, kUserData> user_data{};
 };
 
-// What a queue transports: the buffers of a chain.
+// Message of a queue: the buffers of a chain.
 struct Message {
     static constexpr std::size_t kMost = 128;  // buffers
     static constexpr std::size_t kSmall = 896;
     std::vector<BufferPart> parts;
-    std::string small;  // bytes of the only buffer, without a content of their own
+    std::string small;  // bytes of the only buffer, which has no content
 
     std::uint64_t length() const {
         std::uint64_t sum = 0;
@@ -67,8 +67,8 @@ class SharedBuffer final : public Object {
     BufferPart part;
 
   private:
-    bool is_member_ = false;               // of the chain of another buffer
-    std::vector<Ref<SharedBuffer>> rest_;  // of a head
+    bool is_member_ = false;               // true in the chain of another buffer
+    std::vector<Ref<SharedBuffer>> rest_;  // empty for a member
 };
 
 }  // namespace aclsim

@@ -17,7 +17,7 @@ constexpr std::size_t kMembers = 64;
 constexpr std::uint32_t kOpen = 1, kClosed = 2;
 constexpr std::uint32_t kMinDepth = 2;
 
-// A buffer of a message, as it lies in a slot or, if it is not the first of the message, in a part of its own.
+// A buffer of a message, as it lies in a slot or, if it is not the first of the message, in a further part.
 struct PartInfo {
     std::uint64_t size;
     std::uint64_t length;
@@ -52,7 +52,7 @@ struct SharedRing::Shared {
     std::atomic<std::uint32_t> depth;
     std::atomic<std::uint32_t> overwrites;
     std::atomic<std::uint32_t> routes;
-    char name[128];  // for those who look at the file
+    char name[128];  // shown by tools that look at the file
     Member members[kMembers];
     alignas(64) std::atomic<std::uint64_t> head;  // position of the first message
     std::atomic<std::uint64_t> tail;              // position after the last message
@@ -156,7 +156,7 @@ std::string SharedRing::part_name(std::uint64_t position, std::size_t index) con
     return memory_->part(suffix);
 }
 
-// The buffers after the first are described in a content of their own, which has the index after theirs.
+// The buffers after the first are described in a further content, which has the index after theirs.
 void SharedRing::put(Message &message) {
     const std::uint64_t position = shared().tail;
     Slot &into = slot(position);
@@ -275,7 +275,7 @@ std::size_t SharedRing::member_byte(std::size_t index) const {
     return offsetof(Shared, members) + index * sizeof(Member);
 }
 
-// The lock of its own row never seems to be held, because it belongs to this object.
+// The lock of the row of this process never seems to be held, because it belongs to this object.
 bool SharedRing::has_ended(std::size_t index) {
     if (index == own_row_ || shared().members[index].attached == 0 || !memory_->try_lock(member_byte(index))) {
         return false;

@@ -25,7 +25,7 @@ class SharedRing final : public Ring {
   public:
     static constexpr std::uint32_t kMostSlots = 8192;
     static std::unique_ptr<SharedRing> create(const QueueAttributes &attributes) REQUIRES(engine_lock);
-    // Returns nullptr if the queue does not exist any more, or its memory is no queue.
+    // Returns nullptr if the queue does not exist any more, or the memory is not one.
     static std::unique_ptr<SharedRing> open(std::uint64_t number) REQUIRES(engine_lock);
     ~SharedRing() override;
 

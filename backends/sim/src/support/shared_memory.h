@@ -56,8 +56,8 @@ class SharedMemory {
     SharedMemory &operator=(const SharedMemory &) = delete;
 
     // Parts of a piece: further files, which need no open descriptor and no lock to stay. A part is in use while its
-    // owner is; whoever removes the name of the owner, or finds the part without one, removes it. own_parts() comes
-    // before the first part. A part's name is that of the owner and a suffix.
+    // owner is; the process that removes the owner's name, or finds a part without an owner, removes it. own_parts()
+    // comes before the first part. A part's name is that of the owner and a suffix.
     void own_parts() const;
     std::string part(const std::string &suffix) const { return name_ + kOfPart + suffix; }
 
