@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ascend_rt.options import EventOptions, StreamOptions
     from ascend_rt.pinned_memory import PinnedBuffer
     from ascend_rt.profiling import mark, profile
+    from ascend_rt.queue import Queue
     from ascend_rt.stream import Stream
     from ascend_rt.transfer import (
         CopyDescriptor,
@@ -128,6 +129,7 @@ __all__ = [
     "PointerAttributes",
     "PoolBuffer",
     "PoolStatistics",
+    "Queue",
     "RegisteredMemory",
     "ResourceExhausted",
     "RuntimeClosed",
@@ -197,6 +199,7 @@ _NAMES = {
     "options": "EventOptions StreamOptions",
     "pinned_memory": "PinnedBuffer",
     "profiling": "mark profile",
+    "queue": "Queue",
     "stream": "Stream",
     "transfer": (
         "CopyDescriptor copy copy_2d copy_2d_async copy_async copy_batch copy_batch_async copy_indirect fill fill_async"

@@ -461,7 +461,7 @@ _CLASSES: dict[type[AclError], tuple[int, ...]] = {
     NoContext: (107002, 107003),
     NotSupported: (200001, 200006, 207000),
     OutOfMemory: (200000, 207001, 207018),
-    ResourceExhausted: (207005, 207007, 207008, 207009, 207010),
+    ResourceExhausted: (207005, 207007, 207008, 207009, 207010, 207012),
     Timeout: (107019, 107020, 207013, 207014, 207020, 507012, 507046, 507047),
     StreamAborted: (107022, 107023),
     TaskFailed: (

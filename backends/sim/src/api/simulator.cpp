@@ -7,6 +7,7 @@
 #include "control/strict.h"
 #include "machine/initialization.h"
 #include "memory/memory.h"
+#include "memory/queues.h"
 #include "memory/tensor_channel.h"
 #include "observe/exception_dump.h"
 #include "observe/marks.h"
@@ -40,6 +41,7 @@ struct Simulator::Parts {
           values(memory),
           words(core),
           tensor_channels(memory),
+          queues(machine),
           initialization(machine),
           faults(core),
           profiler(core),
@@ -57,6 +59,7 @@ struct Simulator::Parts {
     Values values;
     SharedWords words;
     TensorChannels tensor_channels;
+    Queues queues;
     Initialization initialization;
     Faults faults;
     Profiler profiler;
@@ -88,6 +91,7 @@ Simulator::Simulator(const SimulatorOptions &options)
       values(parts_.values),
       words(parts_.words),
       tensor_channels(parts_.tensor_channels),
+      queues(parts_.queues),
       initialization(parts_.initialization),
       faults(parts_.faults),
       profiler(parts_.profiler),

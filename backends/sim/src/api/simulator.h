@@ -22,6 +22,7 @@ class MemoryCheck;
 class Models;
 class OperatorRecords;
 class Profiler;
+class Queues;
 class SharedWords;
 class Stall;
 class Strict;
@@ -67,6 +68,7 @@ class Simulator {
     Values &values;
     SharedWords &words;
     TensorChannels &tensor_channels;
+    Queues &queues;
     Initialization &initialization;
     Faults &faults;
     Profiler &profiler;

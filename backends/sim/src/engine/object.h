@@ -34,6 +34,10 @@ enum class Kind : std::uint8_t {
     DataItem,
     Dataset,
     TensorChannel,
+    SharedBuffer,
+    QueueRoute,
+    QueueRouteList,
+    QueueRouteQuery,
     Count,
 };
 

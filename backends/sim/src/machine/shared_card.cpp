@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <thread>
 
 #include "support/config.h"
 #include "support/error.h"
+#include "support/shared_turn.h"
 
 namespace aclsim {
 namespace {
@@ -30,33 +30,6 @@ void say_once(const char *reason) {
 
 }  // namespace
 
-// Lock for repeating a request that did not fit. Two processes that repeat theirs at the same time could refuse each
-// other an amount that one of them could have. A process stopped while it holds the lock delays the others but cannot
-// block them.
-class SharedCard::Turn {
-  public:
-    explicit Turn(const SharedMemory &memory) : memory_(memory), has_it_(memory.try_lock(kByte)) {
-        const auto end = std::chrono::steady_clock::now() + kPatience;
-        while (!has_it_ && std::chrono::steady_clock::now() < end) {
-            std::this_thread::yield();
-            has_it_ = memory_.try_lock(kByte);
-        }
-    }
-    ~Turn() {
-        if (has_it_) {
-            memory_.unlock(kByte);
-        }
-    }
-    Turn(const Turn &) = delete;
-    Turn &operator=(const Turn &) = delete;
-
-  private:
-    static constexpr std::size_t kByte = offsetof(Table, used_rows);
-    static constexpr std::chrono::seconds kPatience{1};
-    const SharedMemory &memory_;
-    bool has_it_;
-};
-
 SharedCard::SharedCard(const std::string &product, std::uint32_t number)
     : name_(product + "-" + std::to_string(number)) {}
 
@@ -71,7 +44,9 @@ bool SharedCard::take(Resource resource, std::uint64_t amount, std::uint64_t cap
     if (memory_ == nullptr) {
         return try_to_take(resource, amount, capacity);
     }
-    const Turn turn(*memory_);
+    // Two processes that repeat their requests at the same time could refuse each other an amount that one of them
+    // could have. A process that is stopped in its turn delays the others but cannot block them.
+    const SharedTurn turn(*memory_, offsetof(Table, used_rows));
     clear_rows_without_owner();
     return try_to_take(resource, amount, capacity);
 }

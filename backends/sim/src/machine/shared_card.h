@@ -52,7 +52,6 @@ class SharedCard {
         alignas(kLine) std::atomic<std::size_t> used_rows;  // rows at and after this index were never used
         Row rows[kRows];
     };
-    class Turn;
 
     void require_table() REQUIRES(engine_lock);
     bool has_table(Resource resource) REQUIRES(engine_lock);

@@ -112,6 +112,17 @@ void read_cards(Config &config) {
     config.shares_cards = SharedMemory::kHasLocks && cards != "separate";
 }
 
+void read_queues(Config &config) {
+    const std::string queues = environment("ASCEND_RT_SIM_QUEUES");
+    config.queues_are_on_device = queues == "device";
+    if (!queues.empty() && queues != "host" && !config.queues_are_on_device) {
+        config.error = "ASCEND_RT_SIM_QUEUES=" + queues + " is not one of host, device";
+    }
+    if (config.queues_are_on_device && !SharedMemory::kHasLocks) {
+        config.error = "ASCEND_RT_SIM_QUEUES=device needs Linux";
+    }
+}
+
 // Chooses the product named by the environment and the profile.
 void choose_product(Config &config) {
     const std::string name = environment("ASCEND_RT_SIM_PRODUCT");
@@ -174,6 +185,7 @@ Config config_of_environment() {
         config.error = "ASCEND_RT_SIM_CHECK=" + check + " is not memory, the only check there is";
     }
     read_cards(config);
+    read_queues(config);
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
     read_switch(config, "ASCEND_RT_SIM_SOFTWARE_QUEUES", config.has_software_queues);
     read_switch(config, "ASCEND_RT_SIM_STRICT", config.is_strict);

@@ -45,6 +45,9 @@ struct Config {
     // ASCEND_RT_SIM_SOFTWARE_QUEUES=1: the driver keeps the queues of streams in software, unlike the usual driver.
     // Changes of a graph's tasks, external events and conditional tasks need it (graphs_kernels.md).
     bool has_software_queues = false;
+    // ASCEND_RT_SIM_QUEUES=device: shared queues and buffers work as in a program that runs on a device. By default, or
+    // with host, most of their functions answer as on a host: 200006.
+    bool queues_are_on_device = false;
     // ASCEND_RT_SIM_CARDS: cards are shared by the user's processes, which is the default on Linux, shared by the
     // processes of all users, or separate.
     bool shares_cards = false;

@@ -33,13 +33,19 @@ namespace aclsim {
 namespace {
 
 constexpr std::string_view kPrefix = "/ascend_rt-";
-constexpr char kDirectory[] = "/dev/shm";  // names are files here
+constexpr char kOfPart = SharedMemory::kOfPart;
+constexpr const char *kDirectory = SharedMemory::kDirectory;
 
-// Files that this process uses, with their names. The mutex is held from the opening of a file until its entry is in
+struct FileInUse {
+    std::string name;
+    bool owns_parts = false;
+};
+
+// Files that this process uses. The mutex is held from the opening of a file until its entry is in
 // the map, so that a fork finds every file.
 struct Files {
     std::mutex mutex;
-    std::map<int, std::string> names;
+    std::map<int, FileInUse> in_use;
     std::atomic<bool> are_given_up{false};  // set at exit
 };
 
@@ -57,10 +63,10 @@ void after_fork() NO_THREAD_SAFETY_ANALYSIS { files().mutex.unlock(); }
 // locks of its parent: they last as long as any process has the file open or mapped. map() excludes the mappings from
 // the child.
 void close_in_child() {
-    for (const auto &[file, name] : files().names) {
+    for (const auto &[file, used] : files().in_use) {
         close(file);
     }
-    files().names.clear();
+    files().in_use.clear();
     after_fork();
 }
 
@@ -153,14 +159,40 @@ bool end_use(int file, const std::string &name) {
     return is_unused;
 }
 
+template <class Action>
+void for_each_file(Action action) {
+    DIR *directory = opendir(kDirectory);
+    if (directory == nullptr) {
+        return;
+    }
+    while (const dirent *found = readdir(directory)) {
+        if (std::strncmp(found->d_name, kPrefix.data() + 1, kPrefix.size() - 1) == 0) {
+            action(std::string("/") + found->d_name);
+        }
+    }
+    closedir(directory);
+}
+
+// Does the same for a piece that may own parts.
+void end_use(int file, const FileInUse &used) {
+    if (end_use(file, used.name) && used.owns_parts) {
+        const std::string beginning = used.name + kOfPart;
+        for_each_file([&](const std::string &name) {
+            if (name.compare(0, beginning.size(), beginning) == 0) {
+                shm_unlink(name.c_str());
+            }
+        });
+    }
+}
+
 // Runs at exit. The memory stays mapped and the bytes stay locked, because other threads and later destructors may use
 // them.
 void end_all_use() {
     const std::lock_guard<std::mutex> guard(files().mutex);
-    for (const auto &[file, name] : files().names) {
-        end_use(file, name);
+    for (const auto &[file, used] : files().in_use) {
+        end_use(file, used);
     }
-    files().names.clear();
+    files().in_use.clear();
     files().are_given_up = true;
 }
 
@@ -258,19 +290,25 @@ std::uint64_t own_process() {
 }
 
 void SharedMemory::remove_unused() {
-    DIR *directory = opendir(kDirectory);
-    if (directory == nullptr) {
-        return;
-    }
-    while (const dirent *found = readdir(directory)) {
-        const std::string name = std::string("/") + found->d_name;
-        const int file = name.compare(0, kPrefix.size(), kPrefix) == 0 ? open_file(name, 0) : -1;
-        if (file >= 0) {
+    for_each_file([](const std::string &name) {
+        const std::size_t end_of_owner = name.find(kOfPart);
+        if (end_of_owner != std::string::npos) {
+            if (!is_used(name.substr(0, end_of_owner))) {
+                shm_unlink(name.c_str());
+            }
+        } else if (const int file = open_file(name, 0); file >= 0) {
             end_use(file, name);
             close(file);
         }
+    });
+}
+
+void SharedMemory::own_parts() const {
+    const std::lock_guard<std::mutex> guard(files().mutex);
+    const auto found = files().in_use.find(file_);
+    if (found != files().in_use.end()) {
+        found->second.owns_parts = true;
     }
-    closedir(directory);
 }
 
 std::string SharedMemory::name_of(std::uint64_t number) {
@@ -291,10 +329,10 @@ std::optional<std::uint64_t> SharedMemory::number_of(const std::string &name) {
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int file, std::size_t size) {
-    files().names.emplace(file, name);
+    files().in_use.emplace(file, FileInUse{name});
     void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) {
-        files().names.erase(file);
+        files().in_use.erase(file);
         return nullptr;
     }
 #ifdef MADV_DONTFORK
@@ -304,7 +342,7 @@ std::shared_ptr<SharedMemory> SharedMemory::map(const std::string &name, int fil
         return std::make_shared<SharedMemory>(Made(), name, file, address, size);
     } catch (const std::bad_alloc &) {
         munmap(address, size);
-        files().names.erase(file);
+        files().in_use.erase(file);
         throw;
     }
 }
@@ -407,8 +445,10 @@ SharedMemory::SharedMemory(Made, std::string name, int file, void *address, std:
 SharedMemory::~SharedMemory() {
     const Uncancelled uncancelled;
     const std::lock_guard<std::mutex> guard(files().mutex);
-    if (files().names.erase(file_) > 0) {
-        end_use(file_, name_);
+    const auto found = files().in_use.find(file_);
+    if (found != files().in_use.end()) {
+        end_use(file_, found->second);
+        files().in_use.erase(found);
         close(file_);
     }
     munmap(address_, size_);

@@ -19,6 +19,8 @@ std::uint64_t own_process();
 
 class SharedMemory {
   public:
+    static constexpr char kDirectory[] = "/dev/shm";  // names are files here
+    static constexpr char kOfPart = '+';              // between the owner's name and the suffix in the name of a part
     static constexpr std::size_t kNameSize = 48;  // including the terminator; fits an IPC key and an IPC event handle
 
     // Creates a piece for a T, all zero. Its first bytes have pages of the host; bytes after them must be reserved
@@ -52,6 +54,12 @@ class SharedMemory {
     ~SharedMemory();
     SharedMemory(const SharedMemory &) = delete;
     SharedMemory &operator=(const SharedMemory &) = delete;
+
+    // Parts of a piece: further files, which need no open descriptor and no lock to stay. A part is in use while its
+    // owner is; the process that removes the owner's name, or finds a part without an owner, removes it. own_parts()
+    // comes before the first part. A part's name is that of the owner and a suffix.
+    void own_parts() const;
+    std::string part(const std::string &suffix) const { return name_ + kOfPart + suffix; }
 
     const std::string &name() const { return name_; }
     std::uint64_t number() const { return *number_of(name_); }  // invalid for a piece with a key
