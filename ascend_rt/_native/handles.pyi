@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -189,7 +188,7 @@ def note_default_stream(stream: StreamHandle, /) -> None: ...
 def set_on_open(hook: Callable[[Any], None] | None, /) -> Callable[[Any], None] | None: ...
 
 UNKNOWN: int
-deferred: deque[Any]
+deferred: dict[int, Any]
 resets: set[Any]
 used: set[Any]
 
