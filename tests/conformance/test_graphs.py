@@ -241,7 +241,7 @@ def test_queries_of_a_captured_event(graph: Graph, lib: Any, ffi: Any) -> None:
     assert lib.aclrtRecordEvent(event, origin) == OK
     asked = {name: getattr(lib, name)(event, ffi.cast(kind, out)) for name, kind in QUERIES.items()}
     assert asked == {
-        "aclrtQueryEvent": UNSUPPORTED,  # of any event that can be captured
+        "aclrtQueryEvent": UNSUPPORTED,  # as outside a capture
         "aclrtQueryEventWaitStatus": UNSUPPORTED,
         "aclrtQueryEventStatus": EVENT_CAPTURED,
     }

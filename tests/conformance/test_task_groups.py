@@ -112,9 +112,7 @@ def test_an_update_in_front_of_an_execution_is_in_it(
     updatable.graph.close()
 
 
-def test_a_kernel_stays_if_the_one_for_its_place_is_refused(
-    lib: Any, ffi: Any, binary: Binary, stream: Stream
-) -> None:
+def test_a_kernel_stays_if_the_one_for_its_place_is_refused(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:
     told: list[str] = []
     with (
         sim.kernel("first")(lambda block, memory: told.append("first")),

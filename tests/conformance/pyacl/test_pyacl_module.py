@@ -133,7 +133,7 @@ def test_wrong_arguments_are_type_errors(call: Callable[[], object], error: str)
 
 @pytest.mark.parametrize("kind", [1, 2, 3, 5, 77])
 def test_more_than_four_reserved_values_of_an_attribute_are_refused(kind: int) -> None:
-    with pytest.raises(ValueError, match="^The length of reserved should be no greater than 4$"):
+    with pytest.raises(ValueError, match=r"^The length of reserved should be no greater than 4$"):
         acl.rt.set_stream_attribute(0, kind, {"reserved": [0] * 5})
 
 

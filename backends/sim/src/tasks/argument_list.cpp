@@ -52,7 +52,8 @@ void ArgumentList::begin_in(const KernelFunction &function, void *memory, std::s
     bytes_ = static_cast<unsigned char *>(memory);
     room_ = size > hidden ? size - hidden : 0;
     most_parameters_ = function.is_cpu() ? kMostParameters : declared_parameters(function);
-    lacks_room_ = size < hidden && most_parameters_ > 0;  // a function without parameters has none of the runtime either
+    lacks_room_ =
+        size < hidden && most_parameters_ > 0;  // a function without parameters has none of the runtime either
 }
 
 void ArgumentList::require_open() const {

@@ -30,8 +30,8 @@ constexpr std::uint32_t kDirections = kHostToHost | kHostToDevice | kDeviceToHos
 constexpr std::uint32_t kEvery = kDirections | kDefault;
 
 // Correction of the direction of a copy. Between pinned and device memory the actual direction applies, regardless of
-// the caller's, which earlier releases refuse if it is another (Change::CorrectsCopyKinds). With pageable memory on at least one side, only ACL_MEMCPY_DEFAULT is corrected, and some kinds are
-// kept.
+// the caller's; earlier releases refuse another one (Change::CorrectsCopyKinds). With pageable memory on at least one
+// side, only ACL_MEMCPY_DEFAULT is corrected, and some kinds are kept.
 struct KindRule {
     Place source;
     Place destination;

@@ -16,7 +16,7 @@ namespace {
 aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCCESS ? earlier : later; }
 
 // Returns the code of an execution in which a task failed. The task's own code is for the exception callback alone
-// (hardware_seen.md 1.2, 1.4, 1.33).
+// (hardware_seen.md sections 1.2, 1.4 and 1.33).
 aclError code_of_execution(aclError failure) {
     constexpr aclError kKept[] = {ACL_SUCCESS, ACL_ERROR_RT_END_OF_SEQUENCE, ACL_ERROR_RT_MODEL_ABORT_NORMAL,
                                   ACL_ERROR_RT_AICPU_TIMEOUT};

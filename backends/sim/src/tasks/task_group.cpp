@@ -10,7 +10,7 @@
 namespace aclsim {
 namespace {
 
-// Launch that was refused: the task of the group in its place stays.
+// Launch that was refused: the task of the group that it was to replace stays.
 class KeptTask final : public Task {
   public:
     static constexpr TaskInfo kInfo{"TASK", "a kernel that stays", kIsUnlisted};
