@@ -118,27 +118,31 @@ def test_a_function_that_raises_after_the_launch_leaves_the_call_alive(lib: Any,
     assert ran == [1]
 
 
+def close_with(lib: Any, function: str, stream: Stream, error: type[Exception] | None = None) -> None:
+    """Close a stream while a function that it calls first raises; then raise another error, if one is given."""
+
+    def refuse(*arguments: Any) -> int:
+        raise Refused
+
+    with lib.override(function, refuse):
+        stream.close()
+        if error is not None:
+            raise error
+
+
 @pytest.mark.parametrize("function", ["aclrtStreamQuery", "aclmdlRICaptureGetInfo"])
 def test_an_exception_that_a_close_goes_past_is_raised_at_the_end_of_the_block(
     function: str, lib: Any, device: Device
 ) -> None:
-    def refuse(*arguments: Any) -> int:
-        raise Refused
-
     stream = Stream()
-    with pytest.raises(Refused), lib.override(function, refuse):
-        stream.close()
-        assert stream.is_closed
+    with pytest.raises(Refused):
+        close_with(lib, function, stream)
+    assert stream.is_closed
 
 
 def test_an_exception_of_the_block_comes_first(lib: Any, device: Device) -> None:
-    def refuse(*arguments: Any) -> int:
-        raise Refused
-
-    stream = Stream()
-    with pytest.raises(KeyError), lib.override("aclrtStreamQuery", refuse):
-        stream.close()
-        raise KeyError
+    with pytest.raises(KeyError):
+        close_with(lib, "aclrtStreamQuery", Stream(), KeyError)
     assert not driver.raised
 
 
