@@ -6,7 +6,7 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt._native.handles import EventHandle, release
+from ascend_rt._native.handles import EventHandle, given_or_current, release
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import address, call, check, check_address, failure, ffi, is_expected, lib
@@ -247,7 +247,7 @@ class Event(Resource, EventHandle):
         NotSupported
             The event is of another kind.
         """
-        event, stream = self._handle, _given_or_current(stream)
+        event, stream = self._handle, given_or_current(stream)
         code = lib.aclrtResetEvent(event, stream._handle)
         if code:
             check(code, "aclrtResetEvent")
@@ -389,9 +389,3 @@ class Event(Resource, EventHandle):
         is_unrecorded = status == _COMPLETE and window is None and self._owned
         state = ", never recorded" if is_unrecorded else _STATES.get(status, "")
         return f"{address(self._handle):#x}{self._place if window is None else window.where}{state}"
-
-
-def _given_or_current(stream: Stream | None) -> Stream:
-    from ascend_rt.stream import given_or_current  # which uses this module
-
-    return given_or_current(stream)

@@ -58,7 +58,7 @@ get_context; function=aclrtGetCurrentContext
 ctx_get_current_default_stream
 ctx_set_sys_param_opt
 ctx_get_sys_param_opt
-set_sys_param_opt
+set_sys_param_opt; error="acl.rt.set_sys_param_opt args parse faild"
 get_sys_param_opt; error="acl.rt.get_sys_param_opt args parse faild"
 get_primary_ctx_state(device_id) -> active, flags, ret; format=i in=structures
 get_overflow_status; error=!
@@ -102,7 +102,7 @@ event_get_timestamp
 get_event_id; error=cpython
 get_event_avail_num
 stream_wait_event
-set_op_wait_timeout
+set_op_wait_timeout; error=!
 
 create_notify
 destroy_notify
@@ -124,7 +124,7 @@ set_op_execute_time_out; error="acl.rt.set_op_execute_timeout args parse failed!
 set_op_execute_timeout_v2; function=aclrtSetOpExecuteTimeOutV2 error=!
 get_op_timeout_interval; function=aclrtGetOpTimeOutInterval
 get_op_execute_timeout
-cmo_async
+cmo_async; error=!
 
 set_exception_info_callback(fn: Callable[[int], object] | None = None) -> ret; format=O in=c
 get_task_id_from_exception_info
@@ -139,7 +139,7 @@ malloc
 malloc_align32
 malloc_cached
 malloc_with_cfg(size, policy, cfg: dict[str, Any]) -> dev_ptr, ret; format=kiO error=! in=structures
-malloc_for_task_scheduler(size, policy, cfg: dict[str, Any]) -> dev_ptr, ret; format=kiO in=structures
+malloc_for_task_scheduler(size, policy, cfg: dict[str, Any]) -> dev_ptr, ret; format=kiO error=! in=structures
 free
 get_mem_info
 mem_flush
@@ -149,7 +149,7 @@ malloc_host_with_cfg(size, cfg: dict[str, Any]) -> host_ptr, ret; format=kO in=s
 free_host
 host_register
 host_register_v2
-host_get_device_pointer
+host_get_device_pointer; error="acl.rt.host_get_device_pointer parse failed"
 host_unregister
 memcpy
 memcpy_async
@@ -266,7 +266,7 @@ range_stop; error=!
 mark; error=!
 mark_ex(text: str, stream) -> ret; format=sk error=! in=profiling
 create_step_info
-destroy_step_info; error=!
+destroy_step_info
 get_step_timestamp; error=!
 get_op_desc_size
 create_subscribe_config(time_info_switch, aicore_metrics, fd) -> subscribe_config; format=bii in=profiling

@@ -177,7 +177,7 @@ ERRORS: dict[int, tuple[str, str, str, str]] = {  # fmt: skip
     507008: ("ACL_ERROR_RT_SOC_VERSION", "runtime, internal", "the chip is not the one that the software is for", "install the toolkit and the driver for this product"),
     507009: ("ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT", "runtime, internal", "this task cannot be in such a stream or model", "submit it to an ordinary stream"),
     507010: ("ACL_ERROR_RT_LOST_HEARTBEAT", "runtime, internal", "the device is lost: its task scheduler does not answer", "reset the device with force, or end the process and inspect it with npu-smi info"),
-    507011: ("ACL_ERROR_RT_MODEL_EXECUTE", "runtime, internal", "the execution of a model failed, or it cannot be executed", "finish building it, and end its streams, first"),
+    507011: ("ACL_ERROR_RT_MODEL_EXECUTE", "runtime, internal", "the execution of a model failed, or it cannot be executed", "the exception callback has the code of the task that failed; finish building a model first"),
     507012: ("ACL_ERROR_RT_REPORT_TIMEOUT", "runtime, internal", "no callback arrived within the timeout", "launch a callback, or wait longer"),
     507013: ("ACL_ERROR_RT_SYS_DMA", "runtime, internal", "a copy by the device failed: an address or the hardware is faulty", "check addresses and sizes of the task"),
     507014: ("ACL_ERROR_RT_AICORE_TIMEOUT", "runtime, internal", "a kernel on the AI Core did not end within the time limit", "look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut"),

@@ -15,7 +15,7 @@ typedef struct span {
     void *address;
     size_t nbytes;
     bool is_on_device;
-    PyObject *kept; /* a reference: what must live until the task is done */
+    PyObject *kept; /* a reference: what must live until the task is done, the whole memory instead of a part */
 } span;
 
 /* An array of numpy, as every extension that is compiled for numpy 1 or 2 has it from ndarraytypes.h
@@ -67,6 +67,21 @@ static PyObject *finalize(PyObject *self, arguments args, Py_ssize_t count, PyOb
     return PyObject_CallMethod(self, "_become_pageable", NULL);
 }
 
+/* The allocation that a view is in: tasks on parts of one memory keep the same object, and the parts go at once. */
+static PyObject *whole_buffer(PyObject *view) {
+    PyObject *parent = ((const buffer *)view)->parent;
+    while (parent != NULL && is_buffer(parent)) {
+        view = parent;
+        parent = ((const buffer *)view)->parent;
+    }
+    return view;
+}
+
+static PyObject *whole_pinned(PyObject *view) {
+    PyObject *const base = ((const array *)view)->base;
+    return base != NULL && Py_TYPE(base) == plain_pinned ? base : view;
+}
+
 /* A pinned buffer that is closed has no bytes. */
 static bool find_pinned(PyObject *operand, bool is_written, span *found) {
     const array *const of = (const array *)operand;
@@ -93,10 +108,12 @@ static bool find_span(PyObject *operand, bool is_written, span *found) {
             return false;
         }
         *found = (span){((handle *)operand)->pointer, ((buffer *)operand)->nbytes, true, NULL};
-    } else if (Py_TYPE(operand) != plain_pinned || !find_pinned(operand, is_written, found)) {
+        found->kept = Py_NewRef(whole_buffer(operand));
+    } else if (Py_TYPE(operand) == plain_pinned && find_pinned(operand, is_written, found)) {
+        found->kept = Py_NewRef(whole_pinned(operand));
+    } else {
         return find_other(operand, is_written, found);
     }
-    found->kept = Py_NewRef(operand);
     return true;
 }
 
@@ -189,11 +206,12 @@ static bool find_filling(PyObject *const *given, filling *found) {
 static PyObject *fill_with(const filling *what, PyObject *dst, PyObject *stream_) {
     void *const to = ((handle *)dst)->pointer, *const on = ((handle *)stream_)->pointer;
     const size_t nbytes = ((buffer *)dst)->nbytes;
+    PyObject *const kept = whole_buffer(dst);
     submission made;
-    SUBMIT(made, on, dst, NULL,
+    SUBMIT(made, on, kept, NULL,
            what->place == FILL ? FUNCTION(aclrtMemsetAsync, FILL)(to, nbytes, (int32_t)what->value, what->count, on)
                                : FUNCTION(aclrtMemsetD32Async, FILL_WORDS)(to, nbytes, what->value, what->count, on));
-    return submission_end(&made, what->place, ((stream *)stream_)->retention, dst, NULL);
+    return submission_end(&made, what->place, ((stream *)stream_)->retention, kept, NULL);
 }
 
 static PyObject *fill_async(PyObject *module, arguments args, Py_ssize_t count, PyObject *names) {

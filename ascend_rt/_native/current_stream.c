@@ -101,8 +101,15 @@ static PyObject *note_chosen(PyObject *module, PyObject *get) {
     Py_RETURN_NONE;
 }
 
+static PyObject *stream_to_use(PyObject *module, PyObject *given) {
+    (void)module;
+    return given_or_current(given);
+}
+
 bool current_streams_add(PyObject *module) {
     static PyMethodDef functions_of_module[] = {
+        {"given_or_current", stream_to_use, METH_O,
+         "Return the stream to enqueue on: the calling thread's current one, unless one is given."},
         {"note_chosen_stream", note_chosen, METH_O,
          "Note what returns the stream of the innermost block that has chosen one, or None."},
         {"note_default_stream", note_default_stream, METH_O, "Note the default stream of the thread's context."},

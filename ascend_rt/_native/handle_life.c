@@ -17,7 +17,7 @@ static PyObject *wrong_state;   /* ascend_rt.errors.WrongState */
 static PyObject *ascend_error;  /* ascend_rt.errors.AscendError */
 static PyObject *zero;          /* the index of what a cell holds */
 static PyObject *close_name;    /* "close" */
-static PyObject *deferred;      /* a deque: discarded objects that are to be closed later */
+static PyObject *deferred;      /* a dict: discarded objects that are to be closed later, by identity */
 static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 static MUTEX(on_open_mutex);
@@ -553,7 +553,16 @@ static PyObject *handle_exit(PyObject *object, PyObject *const *args, Py_ssize_t
     return closed != NULL ? Py_NewRef(Py_None) : NULL;
 }
 
-bool has_deferred(void) { return PyObject_Length(deferred) != 0; }
+bool has_deferred(void) { return PyDict_Size(deferred) != 0; }
+
+/* Without memory the object is lost, which is reported. */
+static void defer(PyObject *object) {
+    PyObject *identity = PyLong_FromVoidPtr(object);
+    if (identity == NULL || PyDict_SetItem(deferred, identity, object) != 0) {
+        PyErr_WriteUnraisable(object);
+    }
+    Py_XDECREF(identity);
+}
 
 /* An exception of a signal handler ends the method anywhere; then the object is closed later. */
 void handle_finalize(PyObject *object) {
@@ -566,7 +575,7 @@ void handle_finalize(PyObject *object) {
     if (result == NULL) {
         PyErr_WriteUnraisable(object);
         if (has_handle((handle *)object, ENDED)) {
-            set(&result, PyObject_CallMethod(deferred, "append", "O", object));
+            defer(object);
         }
     }
     Py_XDECREF(result);
@@ -618,13 +627,6 @@ static PyObject *set_on_open(PyObject *module, PyObject *hook) {
     return before != NULL ? before : Py_NewRef(Py_None);
 }
 
-static PyObject *new_deque(void) {
-    PyObject *type = attribute_of("collections", "deque");
-    PyObject *new = type != NULL ? PyObject_CallNoArgs(type) : NULL;
-    Py_XDECREF(type);
-    return new;
-}
-
 bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
     static PyMethodDef functions[] = {
         {"set_on_open", set_on_open, METH_O,
@@ -636,6 +638,6 @@ bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
            (wrong_state = attribute_of("ascend_rt.errors", "WrongState")) != NULL &&
            (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
            (zero = PyLong_FromLong(0)) != NULL && (close_name = PyUnicode_InternFromString("close")) != NULL &&
-           (deferred = new_deque()) != NULL && PyModule_AddObjectRef(module, "deferred", deferred) == 0 &&
+           (deferred = PyDict_New()) != NULL && PyModule_AddObjectRef(module, "deferred", deferred) == 0 &&
            PyModule_AddFunctions(module, functions) == 0;
 }

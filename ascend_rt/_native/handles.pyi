@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -7,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from typing_extensions import Self
 
 from ascend_rt.errors import AclError
+from ascend_rt.stream import Stream
 
 _Declared = TypeVar("_Declared", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
@@ -185,11 +185,12 @@ def install_hot_methods(
     declared: _Declared, define: Callable[[Any], tuple[str, tuple[str, ...], int, int, int]], /
 ) -> _Declared: ...
 def note_chosen_stream(get: Callable[[], Any], /) -> None: ...
+def given_or_current(stream: Stream | None, /) -> Stream: ...
 def note_default_stream(stream: StreamHandle, /) -> None: ...
 def set_on_open(hook: Callable[[Any], None] | None, /) -> Callable[[Any], None] | None: ...
 
 UNKNOWN: int
-deferred: deque[Any]
+deferred: dict[int, Any]
 resets: set[Any]
 used: set[Any]
 

@@ -204,7 +204,7 @@ static void run_callback(void *user_data) {
 
 PyObject *pyacl_launch_callback(PyObject *function, PyObject *user_data, uint64_t block_type, uint64_t stream) {
     if (!PyCallable_Check(function)) {
-        return pyacl_refuse("acl.rt.launch_callback args parse failed");
+        return pyacl_refuse("parameter must be callable");
     }
     if (!pyacl_is_ready(&functions[LAUNCH_CALLBACK])) {
         return NULL;

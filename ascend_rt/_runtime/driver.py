@@ -81,7 +81,8 @@ def override(name: str, function: Callable[..., Any]) -> AbstractContextManager[
         The C function.
     function : callable
         Takes the arguments as cffi passes them to callbacks, and returns the result. If the C function returns an
-        ``aclError``, an exception is passed on to the caller.
+        ``aclError``, an exception is passed on to the caller; or, if that goes on whatever the answer, it is raised at
+        the end of the block.
 
     Returns
     -------

@@ -22,7 +22,6 @@ from __future__ import annotations
 import _thread
 import atexit
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,7 +124,7 @@ HOST = Owner(DeviceEpoch(-1))  # owns objects that no reset of a device frees
 _lock = new_lock()  # a finalizer may set a device, or destroy a context, inside
 _initialized = False
 _is_initialiser = False
-_deferred: deque[Discarded] = handles.deferred
+_deferred: dict[int, Discarded] = handles.deferred  # by identity
 _first_at_exit: list[tuple[Callable[[float], bool], str]] = []
 
 explicit_contexts: WeakValueDictionary[int, ExplicitContext] = WeakValueDictionary()
@@ -428,18 +427,18 @@ def _is_set(device_id: int) -> bool:
 
 def defer(discarded: Discarded) -> None:
     """Keep an object that was discarded where it cannot be destroyed: with work pending, or without a context."""
-    _deferred.append(discarded)
+    _deferred[id(discarded)] = discarded
 
 
 def close_deferred() -> None:
-    """Close the objects that :func:`defer` has kept and whose work is done; does not wait."""
-    for _ in range(len(_deferred)):
-        try:
-            discarded = _deferred.popleft()
-        except IndexError:  # another thread has taken the last one
-            return
-        if not discarded._close_if_done():
-            _deferred.append(discarded)
+    """Close the objects that :func:`defer` has kept and whose work is done; does not wait.
+
+    Each stays there until it is closed: its finalizer is not called again, so an exception of a signal handler would
+    lose one that is nowhere else.
+    """
+    for discarded in list(_deferred.values()):
+        if discarded._close_if_done():
+            _deferred.pop(id(discarded), None)
 
 
 # --- the end of the interpreter --------------------------------------------------------------------------------------

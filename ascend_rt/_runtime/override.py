@@ -25,7 +25,16 @@ def override(name: str, function: Callable[..., Any]) -> Iterator[Callable[..., 
         raise driver.absent(name)
     kind, functions = ffi.typeof(getattr(_raw, name)), vars(lib)
     before, attribute, stand_in = place[0], functions[name], stand_ins.pop(name, None)
-    callback = ffi.callback(kind, function, onerror=_keep if kind.result.kind == "primitive" else None)
+    codes: list[int] = []  # each identifies an exception that was raised
+
+    def keep(kind: object, error: BaseException, traceback: object) -> int:
+        """Keep an exception that was raised in a call from C; return the code that identifies it."""
+        code = next(_codes)
+        raised[code] = error
+        codes.append(code)
+        return code
+
+    callback = ffi.callback(kind, function, onerror=keep if kind.result.kind == "primitive" else None)
     _callbacks.append(callback)
     functions[name] = _raising(getattr(_raw, name))
     lib.ascend_rt_exchange(place, before, ffi.cast("void *", callback))
@@ -36,13 +45,9 @@ def override(name: str, function: Callable[..., Any]) -> Iterator[Callable[..., 
         functions[name] = attribute
         if stand_in is not None:
             stand_ins[name] = stand_in
-
-
-def _keep(kind: object, error: BaseException, traceback: object) -> int:
-    """Keep an exception that was raised in a call from C; return the code that identifies it."""
-    code = next(_codes)
-    raised[code] = error
-    return code
+        unseen = [raised.pop(code) for code in codes if code in raised]
+    if unseen:  # C took the code for an answer, as that of a query
+        raise unseen[0]
 
 
 def _raising(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,14 @@ def _field(source: dict[str, Any], key: str, bits: int = 32) -> int:
     return unsigned(value) & (1 << bits) - 1 if isinstance(value, int) else 0
 
 
+def _reserved(source: dict[str, Any], most: int) -> list[int]:
+    """Return the numbers without a meaning, whose count is checked even where none is used."""
+    numbers: list[int] = source.get("reserved", [])
+    if len(numbers) > most:
+        raise ValueError(f"The length of reserved should be no greater than {most}")
+    return numbers
+
+
 def _check_dict(value: object, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError(f"the {name} argument is not dict")
@@ -129,13 +137,13 @@ _STREAM_ATTRIBUTES = {1: ("failureMode", 64), 2: ("overflowSwitch", 32), 3: ("us
 
 
 def set_stream_attribute(stream: int, attr_type: int, value: dict[str, Any]) -> int:
-    _check_dict(value, "aclrtStreamAttrValue")
     attribute = ffi.new("aclrtStreamAttrValue *")
+    reserved = _reserved(_check_dict(value, "aclrtStreamAttrValue"), len(attribute.reserve))
     if attr_type in _STREAM_ATTRIBUTES:
         member, bits = _STREAM_ATTRIBUTES[attr_type]
         setattr(attribute, member, _field(value, member, bits))
-    elif "reserved" in value:
-        attribute.reserve = [unsigned(number) & 0xFFFFFFFF for number in value["reserved"][:4]]
+    else:
+        attribute.reserve = [unsigned(number) & 0xFFFFFFFF for number in reserved]
     return call("aclrtSetStreamAttribute", pointer(stream), ffi.cast("aclrtStreamAttr", attr_type), attribute)
 
 
@@ -254,9 +262,6 @@ def mem_get_allocation_granularity(prop: dict[str, Any], option: int) -> tuple[i
     return granularity[0], ret
 
 
-_MAX_RESERVED = 14
-
-
 def get_mem_uce_info(device_id: int, array_size: int) -> tuple[list[dict[str, Any]], int]:
     infos, count = ffi.new("aclrtMemUceInfo[]", max(array_size, 1)), ffi.new("size_t *")
     ret = call("aclrtGetMemUceInfo", device_id, infos, array_size, count)
@@ -273,9 +278,7 @@ def mem_uce_repair(device_id: int, infos: list[dict[str, Any]]) -> int:
         _check_dict(source, "aclrtMemUceInfo")
         if not isinstance(source.get("addr", 0), int):
             raise ValueError("PyLong_AsVoidPtr failed")
-        reserved = source.get("reserved", [])
-        if len(reserved) > _MAX_RESERVED:
-            raise ValueError(f"The length of reserved should be no greater than {_MAX_RESERVED}")
+        reserved = _reserved(source, len(info.reserved))
         info.addr = pointer(source.get("addr", 0))
         info.len = _field(source, "len", 64)
         info.reserved = [unsigned(number) for number in reserved]

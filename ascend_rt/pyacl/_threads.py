@@ -54,5 +54,5 @@ def stop_thread(thread_id: int) -> int:
     thread.join()
     if thread.error is not None:
         error, thread.error = thread.error, None
-        raise RuntimeError(f"the function of the thread has raised {type(error).__name__}: {error}") from error
+        raise RuntimeError(f"exception={type(error).__name__},msg=thread call failed;") from error
     return 0

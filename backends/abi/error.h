@@ -201,7 +201,7 @@
 #define ACL_ERROR_RT_SOC_VERSION 507008 /* the chip is not the one that the software is for | install the toolkit and the driver for this product */
 #define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT 507009 /* this task cannot be in such a stream or model | submit it to an ordinary stream */
 #define ACL_ERROR_RT_LOST_HEARTBEAT 507010 /* the device is lost: its task scheduler does not answer | reset the device with force, or end the process and inspect it with npu-smi info */
-#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | finish building it, and end its streams, first */
+#define ACL_ERROR_RT_MODEL_EXECUTE 507011 /* the execution of a model failed, or it cannot be executed | the exception callback has the code of the task that failed; finish building a model first */
 #define ACL_ERROR_RT_REPORT_TIMEOUT 507012 /* no callback arrived within the timeout | launch a callback, or wait longer */
 #define ACL_ERROR_RT_SYS_DMA 507013 /* a copy by the device failed: an address or the hardware is faulty | check addresses and sizes of the task */
 #define ACL_ERROR_RT_AICORE_TIMEOUT 507014 /* a kernel on the AI Core did not end within the time limit | look for an endless loop, or raise the limit with aclrtSetOpExecuteTimeOut */

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.codes import INTERNAL, OK, RT_PARAM
+from support.codes import INTERNAL, MODEL_EXECUTE, OK, RT_PARAM
 from support.graphs import RELAXED, Graph
 from support.memory_check import Run
 from support.memory_pools import INTERNAL_DEPENDENCIES, OPPORTUNISTIC, PAGE, USED, MakePool, Pool
@@ -187,7 +187,7 @@ def test_ordinary_memory_is_freed_by_the_first_execution(graph: Graph, stream: S
     assert graph.launch(stream) == OK
     assert lib.aclrtSynchronizeStream(raw) == OK
     assert graph.launch(stream) == OK
-    assert lib.aclrtSynchronizeStream(raw) == RT_PARAM  # there is nothing any more
+    assert lib.aclrtSynchronizeStream(raw) == MODEL_EXECUTE  # there is nothing any more
     assert graph.destroy() == OK
 
 

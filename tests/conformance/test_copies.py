@@ -377,6 +377,24 @@ def test_checks_come_in_order(function: str, lib: Any, ffi: Any, values: dict[st
     lib.aclrtSynchronizeStream(ffi.cast("void *", values["stream"]))
 
 
+@pytest.mark.simulator("internals", "a release is simulated")
+@pytest.mark.parametrize(("release", "code"), [("8.1.RC1", RT_PARAM), ("8.2.RC1", OK), ("9.1.0", OK)])
+def test_a_wrong_direction_is_corrected_by_newer_releases_only(release: str, code: int, child: Any) -> None:
+    script = """
+    from ascend_rt import Buffer, Device, PinnedBuffer, Stream
+    Device(0).set_current()
+    stream, device, other, pinned, more = Stream(), Buffer(8), Buffer(8), PinnedBuffer(8), PinnedBuffer(8)
+    def copy(to, source, kind):
+        at = [ffi.cast("void *", each.handle) for each in (to, source)]
+        return lib.aclrtMemcpyAsync(at[0], 8, at[1], 8, kind, ffi.cast("void *", stream.handle))
+    pairs = {1: (device, pinned), 2: (pinned, device), 3: (device, other)}
+    told([sorted({copy(*pair, kind) for right, pair in pairs.items() for kind in (1, 2, 3) if kind != right}),
+          sorted({copy(*pair, kind) for right, pair in pairs.items() for kind in (right, 4)})])
+    stream.synchronize()
+    """
+    assert child(script, ASCEND_RT_SIM_CANN_VERSION=release) == [[code], [OK]]
+
+
 @pytest.mark.parametrize(("function", "code"), [("aclrtMemcpyBatch", RT_PARAM), ("aclrtMemcpyBatchAsync", OK)])
 def test_only_a_synchronous_batch_has_a_maximal_length(function: str, code: int, lib, ffi, values, device) -> None:
     arguments = ORDER[function][0]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.codes import (
+    EVENT_CAPTURED,
     GARBAGE,
     INTERNAL,
     INVALID_HANDLE,
@@ -30,6 +31,11 @@ from ascend_rt.testing import Latch
 NOT_EXECUTABLE = 507011
 CONFLICT, DENIED, WRONG_THREAD, INVALIDATED = 107032, 107030, 107038, 507903
 SOFTWARE_QUEUES = {"ASCEND_RT_SIM_SOFTWARE_QUEUES": "1"}
+QUERIES = {  # and the types of what they answer
+    "aclrtQueryEvent": "aclrtEventStatus *",
+    "aclrtQueryEventWaitStatus": "aclrtEventWaitStatus *",
+    "aclrtQueryEventStatus": "aclrtEventRecordedStatus *",
+}
 
 
 def test_nothing_runs_before_the_launch_and_everything_in_each(graph: Graph, stream: Any) -> None:
@@ -229,6 +235,19 @@ def origin_and_group(graph: Graph, lib: Any, ffi: Any, device: Any) -> Iterator[
         yield origin, group[0]
 
 
+def test_queries_of_a_captured_event(graph: Graph, lib: Any, ffi: Any) -> None:
+    origin, event, out = graph.stream(), graph.event(), ffi.new("int *")
+    graph.begin(origin)
+    assert lib.aclrtRecordEvent(event, origin) == OK
+    asked = {name: getattr(lib, name)(event, ffi.cast(kind, out)) for name, kind in QUERIES.items()}
+    assert asked == {
+        "aclrtQueryEvent": UNSUPPORTED,  # as outside a capture
+        "aclrtQueryEventWaitStatus": UNSUPPORTED,
+        "aclrtQueryEventStatus": EVENT_CAPTURED,
+    }
+    assert graph.end(origin) == OK
+
+
 @pytest.mark.simulator("kernels")
 def test_a_group_is_not_updated_while_its_graph_is_captured(
     graph: Graph, lib: Any, origin_and_group: tuple[Any, Any]
@@ -281,7 +300,7 @@ def test_a_group_takes_kernels_of_the_type_that_they_replace(
     ):
         assert lib.aclmdlRICaptureTaskUpdateBegin(updating, group) == OK
         assert launch(cube) == INTERNAL
-        assert launch(vector) == OK  # the refused one does not count
+        assert launch(vector) == INTERNAL  # the refused one counts, and the group has one kernel
         assert lib.aclmdlRICaptureTaskUpdateEnd(updating) == OK
 
 

@@ -13,6 +13,7 @@ from support.codes import (
     INTERNAL,
     INVALID_HANDLE,
     INVALID_PARAM,
+    MODEL_EXECUTE,
     NO_CONTEXT,
     OK,
     RT_PARAM,
@@ -392,16 +393,16 @@ def test_an_end_that_is_never_reached(lib: Any, ffi: Any, device: Any) -> None:
 
 
 @pytest.mark.simulator("faults")
-def test_the_failure_of_a_task_is_the_execution_s(model: Model, lib: Any, stream: Any) -> None:
+def test_a_failed_task_fails_the_execution(model: Model, lib: Any, stream: Any) -> None:
     told: list[str] = []
     with sim.faults():
         assert lib.aclsimFailTask(model.streams[0], 1, 507015) == OK
         model.call(0, lambda: told.append("failed"))
         model.call(0, lambda: told.append("next"))
         model.build()
-        assert model.execute() == 507015
+        assert model.execute() == MODEL_EXECUTE
         assert model.launch(stream) == OK
-        assert lib.aclrtSynchronizeStream(raw(driver.ffi, stream)) == 507015
+        assert lib.aclrtSynchronizeStream(raw(driver.ffi, stream)) == MODEL_EXECUTE
     assert told == ["next"] * 2
 
 
@@ -426,7 +427,7 @@ def test_the_subscribed_thread_takes_a_callback_of_every_execution(
         assert told == ["callback"] * times
     assert lib.aclrtUnSubscribeReport(thread, model.streams[0]) == OK
     assert model.launch(stream) == OK
-    assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == NOT_SUBSCRIBED
+    assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == MODEL_EXECUTE
 
 
 def test_a_launch_in_a_stream_of_a_model_cannot_be_repeated(model: Model, lib: Any, ffi: Any, stream: Any) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.codes import OK
+from support.codes import INTERNAL, OK
 from support.handles import raw
-from support.kernels import VECTOR, device_object
+from support.kernels import CUBE, VECTOR, device_object
 
 from ascend_rt import Binary, Event, Graph, Stream, sim
+from ascend_rt.errors import AclError
 from ascend_rt.testing import Latch
 
 pytestmark = pytest.mark.simulator("kernels")
@@ -109,6 +110,32 @@ def test_an_update_in_front_of_an_execution_is_in_it(
         stream.synchronize()
     assert told == ["second"]
     updatable.graph.close()
+
+
+def test_a_kernel_stays_if_the_one_for_its_place_is_refused(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:
+    told: list[str] = []
+    with (
+        sim.kernel("first")(lambda block, memory: told.append("first")),
+        sim.kernel("second")(lambda block, memory: told.append("second")),
+        Binary(device_object({"first": CUBE})) as cube,
+    ):
+        on, group = raw(ffi, stream), ffi.new("aclrtTaskGrp *")
+        with stream.capture() as graph:
+            assert lib.aclmdlRICaptureTaskGrpBegin(on) == OK
+            for _ in range(3):
+                binary["first"].launch(stream, 1)
+            assert lib.aclmdlRICaptureTaskGrpEnd(on, group) == OK
+        assert lib.aclmdlRICaptureTaskUpdateBegin(on, group[0]) == OK
+        binary["second"].launch(stream, 1)
+        with pytest.raises(AclError) as refused:
+            cube["first"].launch(stream, 1)
+        assert refused.value.code == INTERNAL
+        binary["second"].launch(stream, 1)
+        assert lib.aclmdlRICaptureTaskUpdateEnd(on) == OK
+        graph.launch(stream)
+        stream.synchronize()
+    assert told == ["second", "first", "second"]
+    graph.close()
 
 
 @pytest.mark.simulator("memory check")

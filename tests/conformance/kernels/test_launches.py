@@ -90,6 +90,21 @@ def list_in_user_memory(lib: Any, ffi: Any, function: Any, stream: Any, operands
     return int(lib.aclrtLaunchKernelWithConfig(function, 4, stream, ffi.NULL, handle, ffi.NULL))
 
 
+@pytest.mark.parametrize("size", [1, 16, 63])
+def test_a_list_is_not_final_without_room_for_the_runtimes_own_parameters(
+    size: int, lib: Any, ffi: Any, binary: Binary
+) -> None:
+    function, needed = function_of(ffi, binary, "add_custom"), ffi.new("size_t *")
+    assert lib.aclrtKernelArgsGetHandleMemSize(function, needed) == OK
+    handle, memory, parameter = ffi.new("char[]", needed[0]), ffi.new("char[64]"), ffi.new("aclrtParamHandle *")
+    assert lib.aclrtKernelArgsInitByUserMem(function, handle, memory, size) == OK
+    assert lib.aclrtKernelArgsAppend(handle, ffi.new("uint32_t *"), 4, parameter) == RT_PARAM
+    assert lib.aclrtKernelArgsFinalize(handle) == RT_PARAM
+    assert "aclrtKernelArgsGetMemSize" in ffi.string(lib.aclGetRecentErrMsg()).decode()
+    assert lib.aclrtKernelArgsInitByUserMem(function, handle, memory, 64) == OK
+    assert lib.aclrtKernelArgsFinalize(handle) == OK
+
+
 FORMS = [in_memory, in_memory_with_config, host_arguments, arguments_array, argument_list, list_in_user_memory]
 
 

@@ -14,6 +14,7 @@ from support.codes import (
     GARBAGE,
     INVALID_HANDLE,
     INVALID_PARAM,
+    MODEL_EXECUTE,
     OK,
     PRODUCTS,
     RT_PARAM,
@@ -247,7 +248,7 @@ def test_an_update_to_what_cannot_run_fails_when_it_runs(
         assert updated.update(model.streams[0], model.streams[1]) == OK
         model.build()
         updated.want(entry, 1)
-        assert model.execute() == DRIVER
+        assert model.execute() == MODEL_EXECUTE
 
 
 @pytest.mark.simulator("deadly")

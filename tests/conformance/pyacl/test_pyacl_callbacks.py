@@ -347,6 +347,7 @@ def test_the_exception_of_a_thread_is_shown_and_raised_by_stop_thread(run: Run) 
             acl.util.stop_thread(thread)
         except RuntimeError as error:
             assert isinstance(error.__cause__, ValueError)
+            assert str(error) == "exception=ValueError,msg=thread call failed;"
         else:
             raise AssertionError("nothing was raised")
         assert acl.util.stop_thread(thread) != 0

@@ -115,13 +115,32 @@ def test_import_loads_no_library_and_a_call_says_which_is_missing(tmp_path: Path
             "argument 1 must be int, not Index",
         ),
         (lambda: acl.rt.create_event(stream=0), "create_event() takes no keyword arguments"),
-        (lambda: acl.rt.launch_callback(None, [], 1, 0), "acl.rt.launch_callback args parse failed"),
+        (lambda: acl.rt.launch_callback(None, [], 1, 0), "parameter must be callable"),
+        (lambda: acl.rt.cmo_async(), "acl.rt.cmo_async args parse failed!"),
+        (lambda: acl.rt.malloc_for_task_scheduler(), "acl.rt.malloc_for_task_scheduler args parse failed!"),
+        (lambda: acl.rt.set_op_wait_timeout(), "acl.rt.set_op_wait_timeout args parse failed!"),
+        (lambda: acl.rt.host_get_device_pointer(), "acl.rt.host_get_device_pointer parse failed"),
+        (lambda: acl.rt.set_sys_param_opt(), "acl.rt.set_sys_param_opt args parse faild"),
+        (lambda: acl.prof.destroy_step_info(), "acl.prof.destroy_step_info args parse failed"),
     ],
 )
 def test_wrong_arguments_are_type_errors(call: Callable[[], object], error: str) -> None:
     with pytest.raises(TypeError) as caught:
         call()
     assert str(caught.value).startswith(error)
+    assert str(caught.value).endswith("!") == error.endswith("!")
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 5, 77])
+def test_more_than_four_reserved_values_of_an_attribute_are_refused(kind: int) -> None:
+    with pytest.raises(ValueError, match=r"^The length of reserved should be no greater than 4$"):
+        acl.rt.set_stream_attribute(0, kind, {"reserved": [0] * 5})
+
+
+def test_reserved_values_are_looked_at_where_they_are_used() -> None:
+    assert acl.rt.set_stream_attribute(0, 1, {"failureMode": 0, "reserved": ["unused"]}) != 100000
+    with pytest.raises(TypeError):
+        acl.rt.set_stream_attribute(0, 77, {"reserved": ["used"]})
 
 
 def test_integers_with_an_index_are_taken_where_c_takes_an_int() -> None:

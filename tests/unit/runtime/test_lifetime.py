@@ -576,7 +576,7 @@ def test_a_warning_of_a_discarded_stream_that_is_an_error_loses_nothing(device: 
         warnings.simplefilter("error", ResourceWarning)
         with pytest.raises(ResourceWarning):
             stream._discard()
-        assert list(lifecycle._deferred) == [stream]
+        assert list(lifecycle._deferred.values()) == [stream]
     stream.close()
     Stream().close()
     assert not lifecycle._deferred

@@ -12,6 +12,7 @@ import pytest
 from support.threads import in_thread
 
 from ascend_rt import Buffer, Device, Event, Stream, _aclrt, supports
+from ascend_rt._runtime import driver
 from ascend_rt.errors import AclError, OutOfMemory
 from ascend_rt.pyacl import rt
 from ascend_rt.testing import Latch
@@ -117,6 +118,34 @@ def test_a_function_that_raises_after_the_launch_leaves_the_call_alive(lib: Any,
     assert ran == [1]
 
 
+def close_with(lib: Any, function: str, stream: Stream, error: type[Exception] | None = None) -> None:
+    """Close a stream while a function that it calls first raises; then raise another error, if one is given."""
+
+    def refuse(*arguments: Any) -> int:
+        raise Refused
+
+    with lib.override(function, refuse):
+        stream.close()
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize("function", ["aclrtStreamQuery", "aclmdlRICaptureGetInfo"])
+def test_an_exception_that_a_close_goes_past_is_raised_at_the_end_of_the_block(
+    function: str, lib: Any, device: Device
+) -> None:
+    stream = Stream()
+    with pytest.raises(Refused):
+        close_with(lib, function, stream)
+    assert stream.is_closed
+
+
+def test_an_exception_of_the_block_comes_first(lib: Any, device: Device) -> None:
+    with pytest.raises(KeyError):
+        close_with(lib, "aclrtStreamQuery", Stream(), KeyError)
+    assert not driver.raised
+
+
 def test_blocks_may_be_nested(lib: Any, device: Device) -> None:
     with lib.override("aclrtGetDevice", lambda out: 507000):
         inside = lib.override("aclrtGetDevice", lambda out: outer(out) + 899)
@@ -128,8 +157,6 @@ def test_blocks_may_be_nested(lib: Any, device: Device) -> None:
 
 
 def test_a_function_that_the_library_lacks_can_be_played(lib: Any, device: Device, monkeypatch: Any) -> None:
-    from ascend_rt._runtime import driver
-
     name = "aclrtGetEventId"
     with Event() as event, monkeypatch.context() as patch:
         patch.setitem(driver.stand_ins, name, driver._not_in_library(name))

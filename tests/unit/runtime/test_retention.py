@@ -259,6 +259,33 @@ def test_an_interrupted_synchronization_drops_nothing(stream: Stream, after: Any
     assert alive(kept) == []
 
 
+def test_slices_go_at_once_and_what_they_are_parts_of_stays(stream: Stream) -> None:
+    memory, sent = Buffer(64), PinnedBuffer(64)
+    with Latch(stream):
+        part, nested, sent_part = memory[:32], memory[:48][8:40], sent[:32]
+        parts = [weakref.ref(each) for each in (part, nested, sent_part)]
+        copy_async(part, sent_part, stream)
+        copy_async(nested, sent_part, stream)
+        fill_async(nested, 1, stream)
+        del part, nested, sent_part
+        assert alive(*parts) == []
+        whole = [weakref.ref(memory), weakref.ref(sent)]
+        del memory, sent
+        assert alive(*whole) == whole
+    stream.synchronize()
+    assert alive(*whole) == []
+
+
+def test_tasks_on_parts_of_one_memory_keep_it_once(stream: Stream) -> None:
+    memory, sent = Buffer(64), PinnedBuffer(64)
+    with Latch(stream):
+        for _ in range(100):
+            copy_async(memory[:32], sent[:32], stream)
+        assert stream._retention.open is not None
+        assert stream._retention.open.objects == [(memory, sent)]
+    stream.synchronize()
+
+
 SUBMISSIONS = {
     "aclrtMemcpyAsync": lambda to, stream: copy_async(to, PinnedBuffer(64)[:32], stream),
     "aclrtMemcpy2dAsync": lambda to, stream: copy_2d_async(to, PinnedBuffer(64), stream, width=8, height=8),

@@ -32,7 +32,7 @@ from ascend_rt import (
     fill_async,
     pointer_attributes,
 )
-from ascend_rt._runtime import captures
+from ascend_rt._runtime import captures, lifecycle
 from ascend_rt._runtime.driver import ffi, lib
 from ascend_rt._runtime.lifecycle import epoch_of
 from ascend_rt.enums import MemLocationType
@@ -330,4 +330,24 @@ def test_what_a_thread_without_a_context_discards_gives_it_none(
     assert in_thread(discard) is None
     device.synchronize()  # closes what the thread has left
     gc.collect()
+    assert count() == before
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize(("make", "count"), DISCARDED.values(), ids=list(DISCARDED))
+def test_what_was_discarded_is_closed_after_an_interrupted_attempt(
+    device: Device, make: Callable[[], Any], count: Callable[[], int]
+) -> None:
+    gc.collect()
+    device.synchronize()  # closes what others have left
+    before, made = count(), [make()]
+
+    def end() -> None:
+        in_thread(made.clear)  # deferred, since the thread has no context
+        lifecycle.close_deferred()
+
+    for where in interruptions(end):
+        lifecycle.close_deferred()
+        assert count() == before, where
+        made.append(make())
     assert count() == before

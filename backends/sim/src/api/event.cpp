@@ -86,6 +86,15 @@ Event &require_uncaptured(Event &event) REQUIRES(engine_lock) {
     fail_unremembered(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the function does not take %s event", what);
 }
 
+// Finds an event for the calls that take neither Ex nor external events. Such an event is never in a capture.
+Event &require_old_event(Simulator &sim, Handle<Event> event) REQUIRES(engine_lock) {
+    Event &found = require_event(sim, event);
+    if (found.mode == Event::Mode::New || found.is_external()) {
+        refuse_kind("an Ex or external");
+    }
+    return found;
+}
+
 // Reports a persistent failure (STOP mode, a lost device) in the context of the newest record, as queries do.
 void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
     if (const Stream *stream = event.record_stream()) {
@@ -459,10 +468,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
     return event_completion_entry(Function::aclrtQueryEvent, named, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
-        Event &found = require_uncaptured(require_event(sim, named));
-        if (found.mode == Event::Mode::New || found.is_external()) {
-            refuse_kind("an Ex or external");
-        }
+        Event &found = require_old_event(sim, named);
         require_healthy_record(found);
         const bool complete = !found.was_recorded() || found.was_seen_complete();
         if (shows_completion(sim, found)) {
@@ -503,10 +509,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
     return entry(Function::aclrtQueryEventWaitStatus, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(event, "event");
         require(status, "status");
-        const Event &found = require_uncaptured(require_event(sim, event));
-        if (found.mode == Event::Mode::New || found.is_external()) {
-            refuse_kind("an Ex or external");
-        }
+        const Event &found = require_old_event(sim, event);
         require_healthy_record(found);
         if (const Context *context = current_context(sim)) {
             require_healthy(*context);  // the context of the calling thread counts too

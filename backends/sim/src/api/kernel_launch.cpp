@@ -88,7 +88,7 @@ void submit(Simulator &sim, Lock &lock, KernelFunction &function, const Shape &s
     launch->threads = shape.threads;
     load_for_launch(lock, function, device);
     ContextStream &on = require_own_stream(sim, stream);
-    if (const GroupUpdate *update = update_of(user_stream(on))) {
+    if (GroupUpdate *const update = update_of(user_stream(on))) {
         update->require_replacement(function);
     }
     launch_kernel(sim.kernels, lock, on, launch);

@@ -16,6 +16,7 @@ namespace aclsim {
 
 // Behaviour changed by a release: major * 100 + minor of the first release with the change.
 enum class Change : std::uint32_t {
+    CorrectsCopyKinds = 802,         // aclrtMemcpyAsync (hardware_seen.md section 1.36)
     AnswersForPlainMemory = 804,     // aclrtPointerGetAttributes (hardware_seen.md sections 4.9 and 4.10)
     RetainsAllocationHandles = 901,  // aclrtMemRetainAllocationHandle (hardware_seen.md section 4.15)
     NamesMissingStreams = 901,       // 207008 at the begin of a capture (hardware_seen.md sections 2.3 and 2.5)

@@ -42,6 +42,7 @@ void ArgumentList::begin(const KernelFunction &function) {
     reset(function);
     bytes_ = own_.get();
     room_ = kMostBytes;
+    lacks_room_ = false;
     most_parameters_ = kMostParameters;
 }
 
@@ -51,6 +52,8 @@ void ArgumentList::begin_in(const KernelFunction &function, void *memory, std::s
     bytes_ = static_cast<unsigned char *>(memory);
     room_ = size > hidden ? size - hidden : 0;
     most_parameters_ = function.is_cpu() ? kMostParameters : declared_parameters(function);
+    lacks_room_ =
+        size < hidden && most_parameters_ > 0;  // a function without parameters has none of the runtime either
 }
 
 void ArgumentList::require_open() const {
@@ -111,6 +114,16 @@ void ArgumentList::update(aclrtParamHandle parameter, const void *value, std::si
     }
     std::memcpy(bytes_ + found.offset, value, size);
     phase_ = phase_ == Phase::Final ? Phase::Updating : phase_;
+}
+
+void ArgumentList::finalize() {
+    if (lacks_room_) {
+        fail(ACL_ERROR_RT_PARAM_INVALID,
+             "the memory of the list has no room for the %zu bytes of the runtime's own parameters; "
+             "aclrtKernelArgsGetMemSize returns the size it needs",
+             kHiddenBytes);
+    }
+    phase_ = Phase::Final;
 }
 
 void ArgumentList::require_final() const {

@@ -36,7 +36,7 @@ class ArgumentList final : public Object {
     // Returns the address at which to write the data of the placeholder.
     void *place_holder_buffer(aclrtParamHandle parameter, std::size_t size) REQUIRES(engine_lock);
     void update(aclrtParamHandle parameter, const void *value, std::size_t size) REQUIRES(engine_lock);
-    void finalize() REQUIRES(engine_lock) { phase_ = Phase::Final; }
+    void finalize() REQUIRES(engine_lock);
 
     // Fails unless the list is finalized, as a launch requires.
     void require_final() const REQUIRES(engine_lock);
@@ -67,6 +67,7 @@ class ArgumentList final : public Object {
     std::unique_ptr<unsigned char[]> own_ GUARDED_BY(engine_lock);  // allocated on first use
     unsigned char *bytes_ GUARDED_BY(engine_lock) = nullptr;
     std::size_t room_ GUARDED_BY(engine_lock) = 0;
+    bool lacks_room_ GUARDED_BY(engine_lock) = false;  // for the runtime's own parameters, in memory of the user
     std::size_t used_ GUARDED_BY(engine_lock) = 0;
     std::size_t alignment_ GUARDED_BY(engine_lock) = 1;
     std::size_t most_parameters_ GUARDED_BY(engine_lock) = 0;

@@ -30,8 +30,8 @@ constexpr std::uint32_t kDirections = kHostToHost | kHostToDevice | kDeviceToHos
 constexpr std::uint32_t kEvery = kDirections | kDefault;
 
 // Correction of the direction of a copy. Between pinned and device memory the actual direction applies, regardless of
-// the caller's. With pageable memory on at least one side, only ACL_MEMCPY_DEFAULT is corrected, and some kinds are
-// kept.
+// the caller's; earlier releases refuse another one (Change::CorrectsCopyKinds). With pageable memory on at least one
+// side, only ACL_MEMCPY_DEFAULT is corrected, and some kinds are kept.
 struct KindRule {
     Place source;
     Place destination;
@@ -178,7 +178,8 @@ aclrtMemcpyKind correct_kind(Memory &memory, aclrtMemcpyKind kind, const void *d
     if (rule == std::end(kKindRules) || (rule->kept & bit(kind)) != 0) {
         return kind;
     }
-    if ((rule->corrected & bit(kind)) == 0) {
+    const bool is_wrong = (kDirections & bit(kind)) != 0 && kind != rule->direction;
+    if ((rule->corrected & bit(kind)) == 0 || (is_wrong && !config().has(Change::CorrectsCopyKinds))) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "copy kind %d does not fit: dst is %s, src %s", static_cast<int>(kind),
              name_of(to), name_of(from));
     }

@@ -15,6 +15,15 @@ namespace {
 
 aclError first_of(aclError earlier, aclError later) { return earlier != ACL_SUCCESS ? earlier : later; }
 
+// Returns the code of an execution in which a task failed. The task's own code is for the exception callback alone
+// (hardware_seen.md sections 1.2, 1.4 and 1.33).
+aclError code_of_execution(aclError failure) {
+    constexpr aclError kKept[] = {ACL_SUCCESS, ACL_ERROR_RT_END_OF_SEQUENCE, ACL_ERROR_RT_MODEL_ABORT_NORMAL,
+                                  ACL_ERROR_RT_AICPU_TIMEOUT};
+    const bool is_kept = std::find(std::begin(kKept), std::end(kKept), failure) != std::end(kKept);
+    return is_kept ? failure : ACL_ERROR_RT_MODEL_EXECUTE;
+}
+
 }  // namespace
 
 // State of one execution.
@@ -322,6 +331,9 @@ void Model::switch_to(const Stream &stream, const Point &branch, const Stream &o
 void Model::end(Run &run) {
     if (end_ != nullptr && !track_of(*end_).is_started) {
         run.result = first_of(run.result, ACL_ERROR_RT_MODEL_EXECUTE);
+    }
+    if (run.abort_reason == ACL_SUCCESS) {
+        run.result = code_of_execution(run.result);
     }
     note_ends(run);
     run_.reset();

@@ -10,6 +10,14 @@
 namespace aclsim {
 namespace {
 
+// Launch that was refused: the task of the group that it was to replace stays.
+class KeptTask final : public Task {
+  public:
+    static constexpr TaskInfo kInfo{"TASK", "a kernel that stays", kIsUnlisted};
+    const TaskInfo &info() const override { return kInfo; }
+    Start start(Stream &) override { return Start::Done; }
+};
+
 class UpdateTask final : public BlockingTask {
   public:
     UpdateTask(Core &core, Ref<Graph> graph, Ref<TaskGroup> group, Ref<ContextStream> collected)
@@ -68,7 +76,10 @@ bool TaskGroup::is_running() const {
 
 void TaskGroup::replace(TaskQueue &tasks) {
     for (const Member &member : members_) {
-        graph.replace(*member.stream, member.index, tasks.pop());
+        std::unique_ptr<Task> task = tasks.pop();
+        if (dynamic_cast<const KeptTask *>(task.get()) == nullptr) {
+            graph.replace(*member.stream, member.index, std::move(task));
+        }
     }
 }
 
@@ -101,9 +112,10 @@ ContextStream &GroupUpdate::take(ContextStream &stream, bool is_kernel) {
 }
 
 // Compares the cores of the kernels, and the kinds that their blocks use (graphs_kernels.md section B3).
-void GroupUpdate::require_replacement(const KernelFunction &function) const {
+void GroupUpdate::require_replacement(const KernelFunction &function) {
     const auto *replaced = dynamic_cast<const KernelTask *>(&group_->task(collected_->queue.size()));
     if (replaced != nullptr && replaced->launch().function->description.type != function.description.type) {
+        collected_->queue.push(std::make_unique<KeptTask>());
         fail(ACL_ERROR_RT_INTERNAL_ERROR, "kernel %s is of another type than kernel %s, which it is to replace",
              function.description.name.c_str(), replaced->launch().function->description.name.c_str());
     }

@@ -29,7 +29,7 @@ class TaskGroup final : public Object {
     std::size_t size() const { return members_.size(); }
     const Task &task(std::size_t number) const REQUIRES(engine_lock);
     bool is_running() const REQUIRES(engine_lock);  // one of its tasks is running
-    // Replaces all tasks, in the order of the group, by the first ones of the queue.
+    // Replaces the tasks, in the order of the group, by those of the queue. A KeptTask leaves its task in place.
     void replace(TaskQueue &tasks) REQUIRES(engine_lock);
 
     Graph &graph;  // owner, with which the group ends
@@ -51,8 +51,9 @@ class GroupUpdate final : public TaskRedirect {
     GroupUpdate *as_update() override { return this; }
     ContextStream &take(ContextStream &stream, bool is_kernel) override REQUIRES(engine_lock);
     void require_usable(const ContextStream &) const override {}
-    // Fails with ACL_ERROR_RT_INTERNAL_ERROR unless the function is of the same kind as the one it is to replace.
-    void require_replacement(const KernelFunction &function) const REQUIRES(engine_lock);
+    // Fails with ACL_ERROR_RT_INTERNAL_ERROR unless the function is of the same kind as the one it is to replace. The
+    // launch counts nevertheless, and the kernel of the group stays.
+    void require_replacement(const KernelFunction &function) REQUIRES(engine_lock);
     // Submits the replacement of the kernels to the stream, and ends the redirection. Continues it if the submission
     // fails.
     void end(Core &core, Lock &lock, ContextStream &stream) REQUIRES(engine_lock);
