@@ -1,6 +1,6 @@
-/* Management interface of the driver, in libdcmi.so: cards, which are NPUs, and their devices, which are chips. Functions
- * answer about the simulated machine like npu-smi, with all devices, also those that ASCEND_RT_VISIBLE_DEVICES hides.
- * Facts that depend on the state of a device have no answer for hidden ones. */
+/* Management interface of the driver, in libdcmi.so: cards, which are NPUs, and their devices, which are chips.
+ * Functions answer about the simulated machine like npu-smi, with all devices, also those that
+ * ASCEND_RT_VISIBLE_DEVICES hides. Facts that depend on the state of a device have no answer for hidden ones. */
 /* @refused DCMI_ERR_CODE_NOT_SUPPORT: the simulated machine has no such fact */
 #pragma once
 
@@ -157,7 +157,8 @@ int dcmi_get_card_id_device_id_from_logicid(int *card_id, int *device_id, unsign
 int dcmi_get_card_id_device_id_from_phyid(int *card_id, int *device_id, unsigned int device_phy_id);
 int dcmi_get_device_chip_info(int card_id, int device_id, struct dcmi_chip_info *chip_info);
 int dcmi_get_device_chip_info_v2(int card_id, int device_id, struct dcmi_chip_info_v2 *chip_info);
-int dcmi_get_device_board_info(int card_id, int device_id, struct dcmi_board_info *board_info); /* numbers are 0 */
+/* The slot is the number of the card; the other numbers are 0. */
+int dcmi_get_device_board_info(int card_id, int device_id, struct dcmi_board_info *board_info);
 int dcmi_get_device_die_v2(int card_id, int device_id, enum dcmi_die_type input_type, struct dcmi_die_id *die_id);
 int dcmi_get_device_health(int card_id, int device_id, unsigned int *health); /* 0, or 3 if it has failed */
 int dcmi_get_device_hbm_info(int card_id, int device_id, struct dcmi_hbm_info *hbm_info);

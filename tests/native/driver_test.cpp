@@ -69,6 +69,9 @@ void chips() {
     std::int64_t cores = 0;
     CHECK_OK(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_AICORE_CORE_NUM, &cores));
     CHECK(chip.aicore_cnt == cores);
+    dcmi_board_info board;
+    CHECK_OK(dcmi_get_device_board_info(1, 0, &board));
+    CHECK(board.slot_id == 1);
     halChipInfo info;
     CHECK_OK(halGetChipInfo(0, &info));
     CHECK(text(info.type) + text(info.name) == soc);

@@ -171,7 +171,7 @@ drvError_t halGetChipInfo(unsigned int devId, halChipInfo *chipInfo) {
         require_device(found, devId);
         constexpr std::size_t kPrefix = std::char_traits<char>::length("Ascend");
         *chipInfo = {};
-        found.soc.copy(reinterpret_cast<char *>(chipInfo->type), std::min<std::size_t>(kPrefix, MAX_CHIP_NAME - 1));
+        found.soc.copy(reinterpret_cast<char *>(chipInfo->type), kPrefix);
         found.soc.copy(reinterpret_cast<char *>(chipInfo->name), MAX_CHIP_NAME - 1,
                        std::min(kPrefix, found.soc.size()));
         std::strcpy(reinterpret_cast<char *>(chipInfo->version), "V1");

@@ -226,8 +226,9 @@ int dcmi_get_device_chip_info_v2(int card_id, int device_id, struct dcmi_chip_in
 }
 
 int dcmi_get_device_board_info(int card_id, int device_id, struct dcmi_board_info *board_info) {
-    return about_device("dcmi_get_device_board_info", card_id, device_id, board_info,
-                        [&](const Machine &, unsigned int) { *board_info = {}; });
+    return about_device(
+        "dcmi_get_device_board_info", card_id, device_id, board_info,
+        [&](const Machine &, unsigned int) { *board_info = {0, 0, 0, static_cast<unsigned int>(card_id)}; });
 }
 
 int dcmi_get_device_die_v2(int card_id, int device_id, enum dcmi_die_type input_type, struct dcmi_die_id *die_id) {
