@@ -344,9 +344,9 @@ void kernels(const Object &object) {
     CHECK(length_by(launch_with_text, &stub) == 3);
     CHECK_OK(rtDeviceReset(0));
     CHECK_OK(rtSetDevice(0));
-    CHECK(length_by(launch_plainly, &stub) == 7);  // loaded once more
+    CHECK(length_by(launch_plainly, &stub) == 7);
     CHECK_OK(rtSetDevice(1));
-    CHECK(length_by(launch_plainly, &stub) == 7);  // and on another device
+    CHECK(length_by(launch_plainly, &stub) == 7);
     CHECK_OK(rtDeviceReset(1));
     CHECK_OK(rtSetDevice(0));
 

@@ -16,11 +16,11 @@ namespace {
 struct Program {
     std::uint32_t magic;
     std::vector<char> data;
-    std::map<std::int32_t, aclrtBinHandle> loaded;  // by device
+    aclrtBinHandle loaded = nullptr;
 
     ~Program() {
-        for (const auto &[device, binary] : loaded) {
-            aclrtBinaryUnLoad(binary);  // fails for one that ended with its device
+        if (loaded != nullptr) {
+            aclrtBinaryUnLoad(loaded);
         }
     }
 };
@@ -81,48 +81,28 @@ std::shared_ptr<Program> program_at(const void *handle) {
     return found->second;
 }
 
-// Returns the program on the current device. It is loaded without the lock, because a shared object runs code.
-aclrtBinHandle loaded_on_device(Program &program) {
+// Returns the loaded binary, which has functions on every device. It is loaded without the lock, because a shared
+// object runs code.
+aclrtBinHandle loaded(Program &program) {
     std::int32_t device = 0;
-    demand(aclrtGetDevice(&device));
+    demand(aclrtGetDevice(&device));  // the code of a launch without one
     std::mutex &mutex = registry().mutex;
     {
         const std::lock_guard<std::mutex> guard(mutex);
-        const auto found = program.loaded.find(device);
-        if (found != program.loaded.end()) {
-            return found->second;
+        if (program.loaded != nullptr) {
+            return program.loaded;
         }
     }
     aclrtBinHandle handle = nullptr;
     demand(load(program.data.data(), program.data.size(), program.magic, &handle));
     std::unique_lock<std::mutex> lock(mutex);
-    const auto [place, is_new] = program.loaded.emplace(device, handle);
-    const aclrtBinHandle found = place->second;
+    if (program.loaded == nullptr) {
+        program.loaded = handle;
+        return handle;
+    }
     lock.unlock();
-    if (!is_new) {
-        aclrtBinaryUnLoad(handle);  // another thread was faster
-    }
-    return found;
-}
-
-// Finds a function of the program on the current device. A reset of the device ends the loaded binary, and the function
-// is then found in a new one.
-template <class Find>
-aclrtFuncHandle function_on_device(Program &program, Find find) {
-    aclrtFuncHandle function = nullptr;
-    const aclrtBinHandle loaded = loaded_on_device(program);
-    aclError code = find(loaded, &function);
-    if (code == ACL_ERROR_RT_INVALID_HANDLE) {
-        {
-            const std::lock_guard<std::mutex> guard(registry().mutex);
-            for (auto each = program.loaded.begin(); each != program.loaded.end();) {
-                each = each->second == loaded ? program.loaded.erase(each) : std::next(each);
-            }
-        }
-        code = find(loaded_on_device(program), &function);
-    }
-    demand(code);
-    return function;
+    aclrtBinaryUnLoad(handle);  // another thread was faster
+    return program.loaded;
 }
 
 }  // namespace
@@ -194,16 +174,16 @@ aclrtFuncHandle function_of(const void *stub) {
         kernel = found->second.kernel;
         program = all.programs.at(found->second.program);
     }
-    return function_on_device(*program, [&](aclrtBinHandle binary, aclrtFuncHandle *function) {
-        return aclrtBinaryGetFunction(binary, kernel.c_str(), function);
-    });
+    aclrtFuncHandle function = nullptr;
+    demand(aclrtBinaryGetFunction(loaded(*program), kernel.c_str(), &function));
+    return function;
 }
 
 aclrtFuncHandle function_in(void *binary, std::uint64_t tiling_key) {
     const std::shared_ptr<Program> program = program_at(binary);
-    return function_on_device(*program, [&](aclrtBinHandle loaded, aclrtFuncHandle *function) {
-        return aclrtBinaryGetFunctionByEntry(loaded, tiling_key, function);
-    });
+    aclrtFuncHandle function = nullptr;
+    demand(aclrtBinaryGetFunctionByEntry(loaded(*program), tiling_key, &function));
+    return function;
 }
 
 aclError launch(aclrtFuncHandle function, std::uint32_t blocks, const rtArgsEx_t *arguments, rtStream_t stream) {
