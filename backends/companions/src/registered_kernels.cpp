@@ -1,6 +1,8 @@
 #include "registered_kernels.h"
 
+#include <cstddef>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,7 +28,7 @@ struct Program {
 };
 
 struct Stub {
-    const Program *program;
+    std::shared_ptr<Program> program;
     std::string name;
     std::string kernel;
 };
@@ -45,8 +47,8 @@ Registry &registry() {
 void require_binary(const rtDevBinary_t *binary) {
     require(binary, "bin");
     require(binary->data, "bin->data");
-    if (binary->length == 0) {
-        refuse(ACL_ERROR_RT_PARAM_INVALID, "bin->length is 0");
+    if (binary->length == 0 || binary->length > std::numeric_limits<std::ptrdiff_t>::max()) {
+        refuse(ACL_ERROR_RT_PARAM_INVALID, "bin->length is " + std::to_string(binary->length));
     }
 }
 
@@ -71,9 +73,8 @@ void demand(aclError code) {
     }
 }
 
-std::shared_ptr<Program> program_at(const void *handle) {
-    Registry &all = registry();
-    const std::lock_guard<std::mutex> guard(all.mutex);
+// Finds a program; the caller holds the lock.
+std::shared_ptr<Program> program_at(const Registry &all, const void *handle) {
     const auto found = all.programs.find(static_cast<const Program *>(handle));
     if (found == all.programs.end()) {
         refuse(ACL_ERROR_RT_INVALID_HANDLE, "the handle is not a registered binary");
@@ -122,12 +123,13 @@ aclError register_binary(const rtDevBinary_t *binary, void **handle) {
 }
 
 aclError unregister_binary(void *handle) {
-    const std::shared_ptr<Program> program = program_at(handle);
+    std::shared_ptr<Program> program;  // ends after the lock
     Registry &all = registry();
     const std::lock_guard<std::mutex> guard(all.mutex);
+    program = program_at(all, handle);
     all.programs.erase(program.get());
     for (auto stub = all.stubs.begin(); stub != all.stubs.end();) {
-        stub = stub->second.program == program.get() ? all.stubs.erase(stub) : std::next(stub);
+        stub = stub->second.program == program ? all.stubs.erase(stub) : std::next(stub);
     }
     return ACL_SUCCESS;
 }
@@ -135,11 +137,10 @@ aclError unregister_binary(void *handle) {
 aclError register_stub(void *binary, const void *stub, const char *stub_name, const void *kernel_name) {
     require(stub, "stubFunc");
     require(stub_name, "stubName");
-    const std::shared_ptr<Program> program = program_at(binary);
     const char *const name = kernel_name == nullptr ? stub_name : static_cast<const char *>(kernel_name);
     Registry &all = registry();
     const std::lock_guard<std::mutex> guard(all.mutex);
-    if (!all.stubs.emplace(stub, Stub{program.get(), stub_name, name}).second) {
+    if (!all.stubs.emplace(stub, Stub{program_at(all, binary), stub_name, name}).second) {
         refuse(ACL_ERROR_RT_KERNEL_DUPLICATE, std::string("stubFunc of ") + stub_name + " is registered already");
     }
     return ACL_SUCCESS;
@@ -162,8 +163,7 @@ aclError find_stub(const char *stub_name, void **stub) {
 
 aclrtFuncHandle function_of(const void *stub) {
     require(stub, "stubFunc");
-    std::shared_ptr<Program> program;
-    std::string kernel;
+    Stub kernel;
     {
         Registry &all = registry();
         const std::lock_guard<std::mutex> guard(all.mutex);
@@ -171,16 +171,20 @@ aclrtFuncHandle function_of(const void *stub) {
         if (found == all.stubs.end()) {
             refuse(ACL_ERROR_RT_INTERNAL_ERROR, "no kernel is registered for stubFunc; call rtFunctionRegister");
         }
-        kernel = found->second.kernel;
-        program = all.programs.at(found->second.program);
+        kernel = found->second;
     }
     aclrtFuncHandle function = nullptr;
-    demand(aclrtBinaryGetFunction(loaded(*program), kernel.c_str(), &function));
+    demand(aclrtBinaryGetFunction(loaded(*kernel.program), kernel.kernel.c_str(), &function));
     return function;
 }
 
 aclrtFuncHandle function_in(void *binary, std::uint64_t tiling_key) {
-    const std::shared_ptr<Program> program = program_at(binary);
+    std::shared_ptr<Program> program;
+    {
+        Registry &all = registry();
+        const std::lock_guard<std::mutex> guard(all.mutex);
+        program = program_at(all, binary);
+    }
     aclrtFuncHandle function = nullptr;
     demand(aclrtBinaryGetFunctionByEntry(loaded(*program), tiling_key, &function));
     return function;
