@@ -287,11 +287,11 @@ _BEHIND = {
     "launch": "aclrtLaunchKernelWithHostArgs",
     "load_binary": "aclrtBinaryLoadFromData",
     "open_memory": "aclrtIpcMemImportByKey",
-    "register_binary": "aclrtBinaryLoadFromData, at the first launch on each device",
+    "register_binary": "aclrtBinaryLoadFromData, at the first launch",
     "register_stub": "aclrtBinaryGetFunction, at launches",
     "soc_name": "aclrtGetSocName",
     "soc_value": "aclrtGetDeviceInfo",
-    "unregister_binary": "aclrtBinaryUnLoad, on each device",
+    "unregister_binary": "aclrtBinaryUnLoad",
     "wait_for_event": "aclrtStreamWaitEventWithTimeout",
 }
 
@@ -307,9 +307,9 @@ The {count} functions of this table do what the documented function behind them 
 codes: where the documented function has `ACL_ERROR_INVALID_PARAM` (100000), they have `ACL_ERROR_RT_PARAM_INVALID`
 (107000). Values that the documented function has no parameter for, such as flags of a context, are refused.
 
-- `rtDevBinaryRegister` and `rtFunctionRegister` need no device. A binary is loaded at the first launch on each device,
-  and again after a reset. It can be any binary that `aclrtBinaryLoadFromData` takes ([kernels](kernels.md)). Machine
-  code of an NPU can be registered, and its launch is refused.
+- `rtDevBinaryRegister` and `rtFunctionRegister` need no device. A binary is loaded at the first launch. It can be any
+  binary that `aclrtBinaryLoadFromData` takes ([kernels](kernels.md)). Machine code of an NPU can be registered, and its
+  launch is refused.
 - `rtGetSocSpec` knows the numbers of cores, the sizes of the memory and of the cache, `SoC_version` and `NpuArch`.
 - Settings of copies and launches that concern the hardware alone (`qosCfg`, `cfgInfo`, `smDesc`, `flags` of a launch)
   have no effect.

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -344,9 +345,9 @@ void kernels(const Object &object) {
     CHECK(length_by(launch_with_text, &stub) == 3);
     CHECK_OK(rtDeviceReset(0));
     CHECK_OK(rtSetDevice(0));
-    CHECK(length_by(launch_plainly, &stub) == 7);  // loaded once more
+    CHECK(length_by(launch_plainly, &stub) == 7);
     CHECK_OK(rtSetDevice(1));
-    CHECK(length_by(launch_plainly, &stub) == 7);  // and on another device
+    CHECK(length_by(launch_plainly, &stub) == 7);
     CHECK_OK(rtDeviceReset(1));
     CHECK_OK(rtSetDevice(0));
 
@@ -366,6 +367,8 @@ void kernels(const Object &object) {
     CHECK_OK(rtBinaryLoad(&binary, &loaded));
     CHECK_OK(rtBinaryGetFunctionByName(loaded, "length", &function));
     CHECK_OK(rtBinaryUnLoad(loaded));
+    binary.length = UINT64_MAX;
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtDevBinaryRegister(&binary, &handle));
     binary.length = 0;
     CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtDevBinaryRegister(&binary, &handle));
     binary.data = nullptr;
@@ -401,6 +404,36 @@ void threads_register_and_launch(const Object &object) {
             }
         });
     }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+}
+
+// A launch beside an unregistration succeeds or is refused.
+void threads_launch_what_another_unregisters(const Object &object) {
+    static const char stub = 0;
+    const rtDevBinary_t binary = {RT_DEV_BINARY_MAGIC_ELF, 0, object.data(), object.size()};
+    std::atomic<bool> is_over = false;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([&] {
+            CHECK_OK(rtSetDevice(0));
+            while (!is_over) {
+                char text[8] = "one";
+                std::uint64_t result = 0;
+                Length arguments = {text, &result};
+                rtKernelLaunch(&stub, 1, &arguments, sizeof arguments, nullptr, nullptr);
+                CHECK_OK(rtDeviceSynchronize());
+            }
+        });
+    }
+    for (int round = 0; round < 50; ++round) {
+        void *handle = nullptr;
+        CHECK_OK(rtDevBinaryRegister(&binary, &handle));
+        CHECK_OK(rtFunctionRegister(handle, &stub, "length_stub", "length", 0));
+        CHECK_OK(rtDevBinaryUnRegister(handle));
+    }
+    is_over = true;
     for (std::thread &thread : threads) {
         thread.join();
     }
@@ -500,6 +533,7 @@ int main(int count, char **arguments) {
     kernels(object);
     code_of_an_npu_is_registered_only();
     threads_register_and_launch(object);
+    threads_launch_what_another_unregisters(object);
     a_thread_without_a_device();
     nothing_is_refused_as_an_argument();
     refusals_name_the_function_and_what_to_call();

@@ -1,6 +1,8 @@
 #include "registered_kernels.h"
 
+#include <cstddef>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,17 +18,17 @@ namespace {
 struct Program {
     std::uint32_t magic;
     std::vector<char> data;
-    std::map<std::int32_t, aclrtBinHandle> loaded;  // by device
+    aclrtBinHandle loaded = nullptr;
 
     ~Program() {
-        for (const auto &[device, binary] : loaded) {
-            aclrtBinaryUnLoad(binary);  // fails for one that ended with its device
+        if (loaded != nullptr) {
+            aclrtBinaryUnLoad(loaded);
         }
     }
 };
 
 struct Stub {
-    const Program *program;
+    std::shared_ptr<Program> program;
     std::string name;
     std::string kernel;
 };
@@ -45,8 +47,8 @@ Registry &registry() {
 void require_binary(const rtDevBinary_t *binary) {
     require(binary, "bin");
     require(binary->data, "bin->data");
-    if (binary->length == 0) {
-        refuse(ACL_ERROR_RT_PARAM_INVALID, "bin->length is 0");
+    if (binary->length == 0 || binary->length > std::numeric_limits<std::ptrdiff_t>::max()) {
+        refuse(ACL_ERROR_RT_PARAM_INVALID, "bin->length is " + std::to_string(binary->length));
     }
 }
 
@@ -71,9 +73,8 @@ void demand(aclError code) {
     }
 }
 
-std::shared_ptr<Program> program_at(const void *handle) {
-    Registry &all = registry();
-    const std::lock_guard<std::mutex> guard(all.mutex);
+// Finds a program; the caller holds the lock.
+std::shared_ptr<Program> program_at(const Registry &all, const void *handle) {
     const auto found = all.programs.find(static_cast<const Program *>(handle));
     if (found == all.programs.end()) {
         refuse(ACL_ERROR_RT_INVALID_HANDLE, "the handle is not a registered binary");
@@ -81,48 +82,28 @@ std::shared_ptr<Program> program_at(const void *handle) {
     return found->second;
 }
 
-// Returns the program on the current device. It is loaded without the lock, because a shared object runs code.
-aclrtBinHandle loaded_on_device(Program &program) {
+// Returns the loaded binary, which has functions on every device. It is loaded without the lock, because a shared
+// object runs code.
+aclrtBinHandle loaded(Program &program) {
     std::int32_t device = 0;
-    demand(aclrtGetDevice(&device));
+    demand(aclrtGetDevice(&device));  // the code of a launch without one
     std::mutex &mutex = registry().mutex;
     {
         const std::lock_guard<std::mutex> guard(mutex);
-        const auto found = program.loaded.find(device);
-        if (found != program.loaded.end()) {
-            return found->second;
+        if (program.loaded != nullptr) {
+            return program.loaded;
         }
     }
     aclrtBinHandle handle = nullptr;
     demand(load(program.data.data(), program.data.size(), program.magic, &handle));
     std::unique_lock<std::mutex> lock(mutex);
-    const auto [place, is_new] = program.loaded.emplace(device, handle);
-    const aclrtBinHandle found = place->second;
+    if (program.loaded == nullptr) {
+        program.loaded = handle;
+        return handle;
+    }
     lock.unlock();
-    if (!is_new) {
-        aclrtBinaryUnLoad(handle);  // another thread was faster
-    }
-    return found;
-}
-
-// Finds a function of the program on the current device. A reset of the device ends the loaded binary, and the function
-// is then found in a new one.
-template <class Find>
-aclrtFuncHandle function_on_device(Program &program, Find find) {
-    aclrtFuncHandle function = nullptr;
-    const aclrtBinHandle loaded = loaded_on_device(program);
-    aclError code = find(loaded, &function);
-    if (code == ACL_ERROR_RT_INVALID_HANDLE) {
-        {
-            const std::lock_guard<std::mutex> guard(registry().mutex);
-            for (auto each = program.loaded.begin(); each != program.loaded.end();) {
-                each = each->second == loaded ? program.loaded.erase(each) : std::next(each);
-            }
-        }
-        code = find(loaded_on_device(program), &function);
-    }
-    demand(code);
-    return function;
+    aclrtBinaryUnLoad(handle);  // another thread was faster
+    return program.loaded;
 }
 
 }  // namespace
@@ -142,12 +123,13 @@ aclError register_binary(const rtDevBinary_t *binary, void **handle) {
 }
 
 aclError unregister_binary(void *handle) {
-    const std::shared_ptr<Program> program = program_at(handle);
+    std::shared_ptr<Program> program;  // ends after the lock
     Registry &all = registry();
     const std::lock_guard<std::mutex> guard(all.mutex);
+    program = program_at(all, handle);
     all.programs.erase(program.get());
     for (auto stub = all.stubs.begin(); stub != all.stubs.end();) {
-        stub = stub->second.program == program.get() ? all.stubs.erase(stub) : std::next(stub);
+        stub = stub->second.program == program ? all.stubs.erase(stub) : std::next(stub);
     }
     return ACL_SUCCESS;
 }
@@ -155,11 +137,10 @@ aclError unregister_binary(void *handle) {
 aclError register_stub(void *binary, const void *stub, const char *stub_name, const void *kernel_name) {
     require(stub, "stubFunc");
     require(stub_name, "stubName");
-    const std::shared_ptr<Program> program = program_at(binary);
     const char *const name = kernel_name == nullptr ? stub_name : static_cast<const char *>(kernel_name);
     Registry &all = registry();
     const std::lock_guard<std::mutex> guard(all.mutex);
-    if (!all.stubs.emplace(stub, Stub{program.get(), stub_name, name}).second) {
+    if (!all.stubs.emplace(stub, Stub{program_at(all, binary), stub_name, name}).second) {
         refuse(ACL_ERROR_RT_KERNEL_DUPLICATE, std::string("stubFunc of ") + stub_name + " is registered already");
     }
     return ACL_SUCCESS;
@@ -182,8 +163,7 @@ aclError find_stub(const char *stub_name, void **stub) {
 
 aclrtFuncHandle function_of(const void *stub) {
     require(stub, "stubFunc");
-    std::shared_ptr<Program> program;
-    std::string kernel;
+    Stub kernel;
     {
         Registry &all = registry();
         const std::lock_guard<std::mutex> guard(all.mutex);
@@ -191,19 +171,23 @@ aclrtFuncHandle function_of(const void *stub) {
         if (found == all.stubs.end()) {
             refuse(ACL_ERROR_RT_INTERNAL_ERROR, "no kernel is registered for stubFunc; call rtFunctionRegister");
         }
-        kernel = found->second.kernel;
-        program = all.programs.at(found->second.program);
+        kernel = found->second;
     }
-    return function_on_device(*program, [&](aclrtBinHandle binary, aclrtFuncHandle *function) {
-        return aclrtBinaryGetFunction(binary, kernel.c_str(), function);
-    });
+    aclrtFuncHandle function = nullptr;
+    demand(aclrtBinaryGetFunction(loaded(*kernel.program), kernel.kernel.c_str(), &function));
+    return function;
 }
 
 aclrtFuncHandle function_in(void *binary, std::uint64_t tiling_key) {
-    const std::shared_ptr<Program> program = program_at(binary);
-    return function_on_device(*program, [&](aclrtBinHandle loaded, aclrtFuncHandle *function) {
-        return aclrtBinaryGetFunctionByEntry(loaded, tiling_key, function);
-    });
+    std::shared_ptr<Program> program;
+    {
+        Registry &all = registry();
+        const std::lock_guard<std::mutex> guard(all.mutex);
+        program = program_at(all, binary);
+    }
+    aclrtFuncHandle function = nullptr;
+    demand(aclrtBinaryGetFunctionByEntry(loaded(*program), tiling_key, &function));
+    return function;
 }
 
 aclError launch(aclrtFuncHandle function, std::uint32_t blocks, const rtArgsEx_t *arguments, rtStream_t stream) {

@@ -1,6 +1,6 @@
 // Kernels that programs register with the runtime's inner functions, by the address of a host function or as all
-// kernels of a binary. Registration needs no device, because programs register while they are loaded: each device gets
-// the binary at the first launch on it.
+// kernels of a binary. Programs register while they are loaded, and may fork before they use the runtime. Therefore a
+// registration only keeps the binary, and the first launch loads it.
 #pragma once
 
 #include <cstdint>
