@@ -93,7 +93,7 @@ aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor *executor, size_t irInde
 aclnnStatus aclSetTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
                                     aclTensorList *tensors, void *addr);
-aclnnStatus aclDumpOpTensors(const char *opType, const char *opName, const aclTensor *tensors, size_t inputTensorNum,
+aclnnStatus aclDumpOpTensors(const char *opType, const char *opName, aclTensor **tensors, size_t inputTensorNum,
                              size_t outputTensorNum, aclrtStream stream);
 
 #ifdef __GNUC__
