@@ -492,7 +492,7 @@ FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "acltdtReceiveTensor": ("tensor_transfer", "8.1.RC1", "910B 910C 910 950", True),
     "acltdtSendTensor": ("tensor_transfer", "8.1.RC1", "910B 910C 910 950", True),
     "acltdtStopChannel": ("tensor_transfer", "8.1.RC1", "910B 910C 910 950", True),
-    "acltdtAddQueueRoute": ("queue", "8.1.RC1", "910B 910C 310B 310P 910 950", False),
+    "acltdtAddQueueRoute": ("queue", "8.1.RC1", "910B 910C 310B 310P 910 950", True),
     "acltdtAllocBuf": ("queue", "8.1.RC1", "310B", False),
     "acltdtAppendBufChain": ("queue", "8.1.RC1", "310B", False),
     "acltdtAttachQueue": ("queue", "8.1.RC1", "", True),
