@@ -664,6 +664,11 @@ static PyObject *set_on_open(PyObject *module, PyObject *hook) {
     return before != NULL ? before : Py_NewRef(Py_None);
 }
 
+void handle_life_renew_locks(void) {
+    RENEW(on_open_mutex);
+    RENEW(epochs_mutex);
+}
+
 bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
     static PyMethodDef functions[] = {
         {"set_on_open", set_on_open, METH_O,
