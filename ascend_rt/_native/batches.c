@@ -166,6 +166,15 @@ static PyObject *retentions(PyObject *module, PyObject *unused) {
     return is_done ? list : NULL;
 }
 
+void batches_renew_locks(void) {
+    RENEW(lists_mutex);
+    for (size_t i = 0; i < LISTS; ++i) {
+        for (retention *each = lists[i]; each != NULL; each = each->next) {
+            RENEW(each->mutex);
+        }
+    }
+}
+
 static batch *new_batch(void) { return (batch *)batch_new(batch_type, NULL, NULL); }
 
 bool retention_add(retention *self, PyObject *objects) {

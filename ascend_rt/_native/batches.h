@@ -23,5 +23,7 @@ void retention_leave(retention *self);
 
 /* Adds functions to the module. */
 bool batches_add(PyObject *module);
+/* Frees the locks in a forked child. */
+void batches_renew_locks(void);
 /* Finds the class in Python, which retentions are of from then on. */
 bool batches_connect(void);

@@ -106,6 +106,8 @@ static PyObject *stream_to_use(PyObject *module, PyObject *given) {
     return given_or_current(given);
 }
 
+void current_streams_renew_locks(void) { RENEW(default_streams_mutex); }
+
 bool current_streams_add(PyObject *module) {
     static PyMethodDef functions_of_module[] = {
         {"given_or_current", stream_to_use, METH_O,

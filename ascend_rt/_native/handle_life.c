@@ -553,15 +553,40 @@ static PyObject *handle_exit(PyObject *object, PyObject *const *args, Py_ssize_t
     return closed != NULL ? Py_NewRef(Py_None) : NULL;
 }
 
-bool has_deferred(void) { return PyDict_Size(deferred) != 0; }
+/* Objects that could not be deferred, since not even that had memory, with references. */
+enum { WITHOUT_MEMORY = 64 };
+static PyObject *without_memory[WITHOUT_MEMORY];
+static size_t without_memory_count;
 
-/* Without memory the object is lost, which is reported. */
-static void defer(PyObject *object) {
+static bool add_deferred(PyObject *object) {
     PyObject *identity = PyLong_FromVoidPtr(object);
-    if (identity == NULL || PyDict_SetItem(deferred, identity, object) != 0) {
-        PyErr_WriteUnraisable(object);
-    }
+    const bool is_added = identity != NULL && PyDict_SetItem(deferred, identity, object) == 0;
     Py_XDECREF(identity);
+    return is_added;
+}
+
+/* If there are more than fit, the rest is lost. */
+static void put_without_memory(PyObject *object) {
+    LOCK(epochs_mutex);
+    if (without_memory_count < WITHOUT_MEMORY) {
+        without_memory[without_memory_count++] = Py_NewRef(object);
+    }
+    UNLOCK(epochs_mutex);
+}
+
+/* Takes one of those, with its reference; NULL: there is none. */
+static PyObject *take_without_memory(void) {
+    LOCK(epochs_mutex);
+    PyObject *const object = without_memory_count > 0 ? without_memory[--without_memory_count] : NULL;
+    UNLOCK(epochs_mutex);
+    return object;
+}
+
+static void defer(PyObject *object) {
+    if (!add_deferred(object)) {
+        PyErr_WriteUnraisable(object);
+        put_without_memory(object);
+    }
 }
 
 /* An exception of a signal handler ends the method anywhere; then the object is closed later. */
@@ -580,6 +605,18 @@ void handle_finalize(PyObject *object) {
     }
     Py_XDECREF(result);
     PyErr_Restore(type, value, traceback);
+}
+
+bool has_deferred(void) {
+    bool is_added = true; /* otherwise there is no memory yet */
+    for (PyObject *object; is_added && (object = take_without_memory()) != NULL; Py_DECREF(object)) {
+        is_added = add_deferred(object);
+        if (!is_added) {
+            PyErr_Clear();
+            put_without_memory(object);
+        }
+    }
+    return PyDict_Size(deferred) != 0;
 }
 
 PyGetSetDef handle_properties[] = {
@@ -625,6 +662,11 @@ static PyObject *set_on_open(PyObject *module, PyObject *hook) {
     PyObject *before = exchange(&on_open, hook != Py_None ? Py_NewRef(hook) : NULL);
     UNLOCK(on_open_mutex);
     return before != NULL ? before : Py_NewRef(Py_None);
+}
+
+void handle_life_renew_locks(void) {
+    RENEW(on_open_mutex);
+    RENEW(epochs_mutex);
 }
 
 bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {

@@ -21,3 +21,5 @@ void handle_leave_views(buffer *view);
 
 /* Adds the functions of the module, and finds what they need of the table. */
 bool handle_life_add(PyObject *module, ascend_rt_shared *parts);
+/* Frees the locks in a forked child. */
+void handle_life_renew_locks(void);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "methods.h"
 
+#include "batches.h"
+#include "handle_life.h"
+
 const ascend_rt_shared *shared;
 
 static PyObject *check;        /* ascend_rt._runtime.driver.check */
@@ -85,6 +88,16 @@ bool close_deferred(void) {
         has_deferred() ? call_rare("ascend_rt._runtime.lifecycle", "close_deferred", "()") : Py_NewRef(Py_None);
     Py_XDECREF(done);
     return done != NULL;
+}
+
+static PyObject *renew_locks(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    RENEW(places_mutex);
+    batches_renew_locks();
+    current_streams_renew_locks();
+    handle_life_renew_locks();
+    Py_RETURN_NONE;
 }
 
 static PyObject *note_initialized(PyObject *module, PyObject *unused) {
@@ -538,6 +551,7 @@ bool hot_methods_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions_of_module[] = {
         {"install_hot_methods", (PyCFunction)(void (*)(void))install_hot_methods, METH_FASTCALL,
          "Replace the methods of a class, or a function, by the bodies in C; return the class or the function."},
+        {"renew_locks", renew_locks, METH_NOARGS, "Free the locks in a forked child."},
         {"note_initialized", note_initialized, METH_NOARGS, "Note that the runtime is initialised."},
         {"note_owners", (PyCFunction)(void (*)(void))note_owners, METH_FASTCALL,
          "Note where new objects live that need a context, and those that need but a device; None: it depends."},

@@ -192,6 +192,8 @@ PyObject *call_rare(const char *module, const char *name, const char *format, ..
 
 /* Adds the functions by which Python makes current streams known. */
 bool current_streams_add(PyObject *module);
+/* Frees the locks in a forked child. */
+void current_streams_renew_locks(void);
 
 PyObject *tuple_of(arguments args, Py_ssize_t count);
 

@@ -17,12 +17,14 @@
 #define MUTEX(name) PyMutex name
 #define LOCK(name) PyMutex_Lock(&(name))
 #define UNLOCK(name) PyMutex_Unlock(&(name))
+#define RENEW(name) ((name) = (PyMutex){0}) /* in a forked child, without the thread that has it */
 #else
 #define BEGIN_LOCKED(object) {
 #define END_LOCKED() }
 #define MUTEX(name) struct no_mutex name
 #define LOCK(name) ((void)(name))
 #define UNLOCK(name) ((void)(name))
+#define RENEW(name) ((void)(name))
 struct no_mutex {}; /* GNU C gives it no size */
 #endif
 

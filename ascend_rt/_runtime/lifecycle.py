@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from time import monotonic
@@ -439,6 +440,10 @@ def close_deferred() -> None:
     for discarded in list(_deferred.values()):
         if discarded._close_if_done():
             _deferred.pop(id(discarded), None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=handles.renew_locks)
 
 
 # --- the end of the interpreter --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import sys as _sys
 from types import ModuleType as _ModuleType
 
 from ascend_rt._runtime import lifecycle
-from ascend_rt.pyacl import _outside, _pyacl
+from ascend_rt.pyacl import _outside, _pyacl, _submodules
 
 _MODULES = ("rt", "mdl", "media", "op", "blas", "util", "prof", "himpi", "fv")
 
@@ -23,5 +23,6 @@ for _name in _MODULES:
     _module = globals().setdefault(_name, _ModuleType(f"acl.{_name}"))
     _sys.modules[f"{__name__}.{_name}"] = _outside.complete(_module, f"acl.{_name}")
 _outside.complete(_sys.modules[__name__], "acl")
+_sys.meta_path.append(_submodules.Finder(_sys.modules[__name__]))
 
 _atexit.register(lifecycle.end_program)

@@ -134,7 +134,7 @@ BATCH_HEAD = [
     Fault(RT_PARAM, {"numAttrs": 0}, NONE),
 ]
 BATCH_INDEXES = [Fault(RT_PARAM, {"attrsIndexes": wrong}, NONE) for wrong in ([1, 2], [0, 0], [0, 2])]
-BATCH_ITEMS = [
+FIRST_ITEM = [
     Fault(RT_PARAM, {"dsts": ["NULL", "pinned"]}, 0),
     Fault(RT_PARAM, {"dsts": ["freed", "pinned"]}, 0),
     Fault(RT_PARAM, {"attrs": [(DEVICE, 1, HOST, 0), (HOST, 0, DEVICE, 0)]}, 0),
@@ -142,8 +142,11 @@ BATCH_ITEMS = [
     Fault(RT_PARAM, {"attrs": [(DEVICE, 0, DEVICE, 0), (HOST, 0, DEVICE, 0)]}, 0),
     Fault(RT_PARAM, {"dsts": ["dev", "pinned"], "srcs": ["dev2", "dev"], "attrs": [(DEVICE, 0, DEVICE, 0)] * 2}, 0),
     Fault(RT_PARAM, {"dsts": ["host2", "pinned"], "srcs": ["host", "dev"], "attrs": [(HOST, 0, HOST, 0)] * 2}, 0),
-    Fault(RT_PARAM, {"sizes": [64, 0], "attrs": BATCH["attrs"], "dsts": BATCH["dsts"], "srcs": BATCH["srcs"]}, 1),
-    Fault(RT_PARAM, {"sizes": [64, 64], "srcs": ["host", "NULL"]}, 1),
+]
+ITEMS = {name: BATCH[name] for name in ("attrs", "dsts", "srcs")}
+EMPTY_ITEM = Fault(RT_PARAM, {"sizes": [64, 0], **ITEMS}, 1)  # which the driver takes in a synchronous batch
+SECOND_ITEM = [
+    Fault(RT_PARAM, {"sizes": [64, 64], **ITEMS, "srcs": ["host", "NULL"]}, 1),
     Fault(RT_PARAM, {"srcs": ["host", "dev"], "attrs": [(DEVICE, 0, HOST, 0), (HOST, 0, DEVICE, 7)]}, 1),
     Fault(RT_PARAM, {"attrs": [(DEVICE, 0, HOST, 0), (3, 0, DEVICE, 0)]}, 1),
 ]
@@ -234,14 +237,17 @@ ORDER: dict[str, tuple[dict[str, Any], list[Fault]]] = {
     ),
     "aclrtMemcpyBatch": (
         BATCH | FAIL_INDEX,
-        [*null("failIndex"), *BATCH_HEAD, *BATCH_INDEXES, *BATCH_ITEMS],
+        [*null("failIndex"), *BATCH_HEAD, *BATCH_INDEXES, *FIRST_ITEM, *SECOND_ITEM],
     ),
-    "aclrtMemcpyBatchV2": (BATCH, [*BATCH_HEAD, *BATCH_INDEXES, *BATCH_ITEMS]),
+    "aclrtMemcpyBatchV2": (BATCH, [*BATCH_HEAD, *BATCH_INDEXES, *FIRST_ITEM, *SECOND_ITEM]),
     "aclrtMemcpyBatchAsync": (
         BATCH | FAIL_INDEX | STREAM,
-        [*null("failIndex"), *BATCH_HEAD, *BATCH_INDEXES, *BATCH_STREAM, *BATCH_ITEMS],
+        [*null("failIndex"), *BATCH_HEAD, *BATCH_INDEXES, *BATCH_STREAM, *FIRST_ITEM, EMPTY_ITEM, *SECOND_ITEM],
     ),
-    "aclrtMemcpyBatchAsyncV2": (BATCH | STREAM, [*BATCH_HEAD, *BATCH_INDEXES, *BATCH_STREAM, *BATCH_ITEMS]),
+    "aclrtMemcpyBatchAsyncV2": (
+        BATCH | STREAM,
+        [*BATCH_HEAD, *BATCH_INDEXES, *BATCH_STREAM, *FIRST_ITEM, EMPTY_ITEM, *SECOND_ITEM],
+    ),
     "aclrtGetMemcpyDescSize": ({"kind": INNER, "descSize": "out"}, [*null("descSize"), *KINDS]),
     "aclrtSetMemcpyDesc": (
         DESCRIPTOR,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 from collections.abc import Callable
@@ -79,7 +80,6 @@ def test_an_empty_batch_is_done(stream_or_none: Stream | None, device: Device) -
 BROKEN: dict[str, tuple[Callable[[Buffer], tuple[Any, Any]], str]] = {
     "inside the device": (lambda memory: (memory[:8], memory[8:16]), r"\(copy 2 of the batch\)"),
     "inside the host": (lambda memory: (bytearray(8), bytes(8)), r"\(copy 2 of the batch\)"),
-    "empty": (lambda memory: (memory, b""), r"\(copy 2 of the batch\)"),
 }
 
 
@@ -96,6 +96,19 @@ def test_the_error_names_the_refused_copy(
         wait_for(stream_or_none)
         done = b"a" * 8 + b"b" * 8 if stream_or_none is not None else bytes(16)
         assert bytes(content(memory)) == done + bytes(48)
+
+
+def test_an_empty_copy_is_refused_in_a_stream_and_copies_nothing_at_once(
+    stream_or_none: Stream | None, device: Device
+) -> None:
+    with Buffer(16) as memory:
+        fill(memory, 0)
+        pairs = [(memory[:8], b"a" * 8), (memory[8:], b"")]
+        refusal = pytest.raises(InvalidArgument, match=r"\(copy 1 of the batch\)")
+        with refusal if stream_or_none is not None else contextlib.nullcontext():
+            form_of(copy_batch, stream_or_none)(pairs)
+        wait_for(stream_or_none)
+        assert bytes(content(memory)) == b"a" * 8 + bytes(8)
 
 
 def test_a_batch_that_does_not_fit_copies_nothing(stream_or_none: Stream | None, device: Device) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import sysconfig
 import threading
@@ -300,3 +302,29 @@ def test_a_failure_is_reported_while_other_threads_ask_for_it(device: Device, ba
             assert any(at_once(use))
             assert is_raised(event.synchronize)  # the event keeps it
             assert not is_raised(stream.synchronize)  # the stream has reported it
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # warns of a fork beside threads
+def test_a_forked_child_gets_the_locks_free(device: Device) -> None:
+    memory, is_over = Buffer(64), threading.Event()
+
+    def use() -> None:
+        Device(0).set_current()
+        while not is_over.is_set():
+            memory[8:16].close()
+
+    threads = [threading.Thread(target=use) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(ROUNDS):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                memory[8:16].close()
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()

@@ -106,6 +106,29 @@ def test_an_unknown_choice(launch, which: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
+def test_a_program_may_name_the_module_itself(run) -> None:
+    script = """
+import sys, ascend_rt.pyacl as mine
+try:
+    import acl.rt
+except ModuleNotFoundError as error:
+    assert error.name == "acl"
+sys.modules["acl"] = mine
+import acl.rt
+assert acl is mine and acl.rt is mine.rt
+import acl.util as util
+assert util is mine.util
+for name in ("nothing", "init"):
+    try:
+        __import__(f"acl.{name}")
+    except ModuleNotFoundError as error:
+        assert error.name == f"acl.{name}"
+    else:
+        raise AssertionError(name)
+"""
+    assert output(run("-c", script)) == ""
+
+
 def test_every_form_of_the_import(launch, tmp_path: Path) -> None:
     script = tmp_path / "forms.py"
     for form in (
@@ -338,8 +361,8 @@ def test_install_refuses_what_it_cannot_do(run, vendor: Path) -> None:
 
 def test_installing_twice_leaves_one_finder(run) -> None:
     program = (
-        "import ascend_rt, sys; before = len(sys.meta_path); ascend_rt.install_acl('ours'); import acl; "
-        "ascend_rt.install_acl('ours'); print(len(sys.meta_path) - before)"
+        "import ascend_rt, sys; ascend_rt.install_acl('ours'); import acl; ascend_rt.install_acl('ours'); "
+        "print([type(each).__module__ for each in sys.meta_path].count('ascend_rt._startup.acl_finder'))"
     )
     assert output(run("-c", program)) == "1"
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from ascend_rt import Buffer, Context, Device, Event, Stream
+from ascend_rt import Buffer, Context, Device, Event, Stream, fill_async, lib
 from ascend_rt._runtime import lifecycle
 from ascend_rt.errors import AclError, ForkedProcess, Timeout
 from ascend_rt.testing import Latch
@@ -580,6 +580,30 @@ def test_a_warning_of_a_discarded_stream_that_is_an_error_loses_nothing(device: 
     stream.close()
     Stream().close()
     assert not lifecycle._deferred
+
+
+def test_what_is_discarded_without_memory_is_closed_later(stream: Stream, monkeypatch: Any) -> None:
+    allocations = pytest.importorskip("_testcapi")  # belongs to the tests of CPython
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    destroyed: list[object] = []
+
+    def destroy(handle: Any) -> int:
+        destroyed.append(handle)
+        return int(original(handle))
+
+    memory, dropped = Buffer(8), list[Any]()
+    with lib.override("aclmdlRIDestroy", destroy) as original:
+        for _ in range(3):
+            with stream.capture() as graph:
+                fill_async(memory, 0, stream)
+            dropped.append(graph)
+            del graph
+        allocations.set_nomemory(0, 0)
+        dropped.clear()
+        allocations.remove_mem_hooks()
+        assert destroyed == []
+        Stream().close()
+        assert len(destroyed) == 3
 
 
 def test_a_failed_creation_leaves_nothing(device: Device) -> None:

@@ -26,6 +26,7 @@ struct Batch {
     aclrtMemcpyBatchAttr *attributes;
     std::size_t *first_items;
     std::size_t attribute_count;
+    bool may_have_empty = false;  // the driver takes empty items of the synchronous form
 };
 
 bool is_reserved_zero(const aclrtMemcpyBatchAttr &attribute) {
@@ -102,7 +103,7 @@ bool is_device(const aclrtMemLocation &location) { return location.type == ACL_M
 Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const aclrtMemcpyBatchAttr &attribute)
     REQUIRES(engine_lock) {
     const Transfer item = Transfer::plain(batch.destinations[i], batch.sources[i], batch.sizes[i]);
-    if (item.width == 0 || item.destination == nullptr || item.source == nullptr) {
+    if ((item.width == 0 && !batch.may_have_empty) || item.destination == nullptr || item.source == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu is empty or has a NULL address", i);
     }
     if (!is_at(sim, item.destination, attribute.dstLoc) || !is_at(sim, item.source, attribute.srcLoc)) {
@@ -112,7 +113,9 @@ Transfer require_item(Simulator &sim, const Batch &batch, std::size_t i, const a
         fail(ACL_ERROR_RT_PARAM_INVALID, "item %zu does not cross between host and device", i);
     }
     require_not_lost(require_device(sim, (is_device(attribute.dstLoc) ? attribute.dstLoc : attribute.srcLoc).id));
-    require_ranges(sim.memory, item);
+    if (item.width != 0) {
+        require_ranges(sim.memory, item);
+    }
     return item;
 }
 
@@ -151,7 +154,8 @@ aclError batch_entry(Function function, const Batch &batch, std::size_t longest,
 }
 
 // Checks all items before copying the first, because the driver copies them in one call.
-aclError copy_batch(Function function, const Batch &batch, std::size_t *failIndex) {
+aclError copy_batch(Function function, Batch batch, std::size_t *failIndex) {
+    batch.may_have_empty = true;
     return batch_entry(
         function, batch, kLongestBatch, failIndex, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
             std::vector<Transfer> items;
