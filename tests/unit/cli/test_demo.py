@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.programs_in_forks import Ended, Programs
@@ -149,11 +150,9 @@ def test_a_trace_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("backend", "cause"), [("sim", "share the memory bandwidth of this host"), ("cann", "a link")])
-def test_no_overlap_is_explained_before_its_figure(
-    backend: str, cause: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_overlap_is_explained_before_its_figure(backend: str, cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASCEND_RT_SIM_PROFILE", raising=False)
-    monkeypatch.setattr(modelled, "run", lambda: modelled.Modelled(1.25, True))
+    monkeypatch.setattr(modelled, "run", lambda: 1.25)
     first, second, *more = demo._overlap(0.87, backend)
     assert [line.split()[:2] for line in more[:1]] == ([["modelled", "1.25"]] if backend == "sim" else [])
     monkeypatch.setenv("ASCEND_RT_SIM_PROFILE", "report.json")  # the figure is that of a profile
@@ -165,10 +164,14 @@ def test_no_overlap_is_explained_before_its_figure(
 
 
 @pytest.mark.simulator("internals", "about a profile of the simulator")
-def test_a_modelled_card_overlaps_copies_unless_the_host_is_too_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_to_a_modelled_card_take_what_the_model_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_RT_SIM_FAULTS", "task:*:1=507015")  # not for this run
-    found = modelled.run()
-    assert found.gain > 1 or not found.host_kept_up
+    monkeypatch.setattr(modelled, "_SECONDS", 120)
+    reports: list[dict[str, Any]] = []
+    monkeypatch.setattr(modelled, "_read", reports.append)
+    modelled.run()
+    cost_ms = reports[0]["bytes"] / (modelled.CARD_BYTES_PER_US / modelled.SLOWDOWN) / 1e3
+    assert all(reports[0]["stage_ms"][stage] > 0.99 * cost_ms for stage in ("host to device", "device to host"))
 
 
 @pytest.mark.parametrize(("slower", "kept_up"), [(1.0, True), (1.2, True), (1.3, False)])
@@ -176,11 +179,16 @@ def test_the_model_counts_if_its_copies_took_what_they_cost(slower: float, kept_
     cost_ms = 1e9 / (modelled.CARD_BYTES_PER_US // modelled.SLOWDOWN) / 1e3
     stages = {"host to device": cost_ms, "device to device": 9 * cost_ms, "device to host": slower * cost_ms}
     times = {"seconds_per_gb": 2.0, "seconds_per_gb_one_by_one": 3.0}
-    found = modelled._read({"bytes": 10**9, "stage_ms": stages, **times})
-    assert found == (1.5, kept_up)
-    first, *_ = modelled.in_words(found)
+    gain = modelled._read({"bytes": 10**9, "stage_ms": stages, **times})
+    assert gain == (1.5 if kept_up else None)
+    first, *_ = modelled.in_words(gain)
     assert ("1.50 times" in first) == kept_up
     assert ("too busy" in first) != kept_up
+
+
+def test_a_host_that_cannot_finish_the_model_is_too_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modelled, "_SECONDS", 0.001)
+    assert modelled.run() is None
 
 
 def test_a_modelled_run_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

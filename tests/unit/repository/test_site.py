@@ -56,7 +56,7 @@ LINKS = {
     f"{SOURCE}#a-heading": True,
     "https://example.org/us/blob/main/b.py": False,
     "https://example.org/us/tree/main/docs": True,
-    "https://example.org/us/edit/main/absent.md": False,
+    "https://example.org/us/edit/main/absent.rst": False,
     "https://example.org/us/issues": True,
 }
 
