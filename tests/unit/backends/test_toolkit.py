@@ -58,6 +58,10 @@ def test_headers_and_libraries_are_where_releases_have_them(home: Path, parent: 
     assert (home / parent / "lib64" / "libhccl.so").samefile(companion_directory() / "libhccl.so")
 
 
+def test_a_link_beside_it_has_the_name_without_the_release(home: Path) -> None:
+    assert (home.parent / "cann").samefile(home)
+
+
 def test_every_library_is_in_it(home: Path) -> None:
     libraries = {path.name for path in (home / "lib64").glob("lib*.so")}
     assert libraries == {path.name for path in (home / "devlib").glob("lib*.so")}
