@@ -69,17 +69,7 @@ class Chip(NamedTuple):
 
 def main() -> int:
     """Answer the command line; return 1 for an NPU that the machine lacks, or a machine that is refused."""
-    parser = argparse.ArgumentParser(prog="npu-smi", description=f"npu-smi of ascend_rt's simulator, {__version__}.")
-    parser.add_argument("-v", "--version", action="version", version=f"npu-smi version: {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    info = commands.add_parser("info", help="describe the simulated machine")
-    question = info.add_mutually_exclusive_group()
-    question.add_argument("-l", dest="answer", action="store_const", const=_npus, help="list the NPUs")
-    question.add_argument("-m", dest="answer", action="store_const", const=_chips, help="list the chips")
-    question.add_argument("-t", dest="kind", choices=("board",), help="describe an NPU or a chip")
-    info.add_argument("-i", dest="npu", type=int, default=0, help="the NPU")
-    info.add_argument("-c", dest="chip", type=int, help="the chip of the NPU")
-    asked = parser.parse_args()
+    asked = parser().parse_args()
     for name in _OF_A_PROCESS:
         os.environ.pop(name, None)
     driver.use("sim")
@@ -92,6 +82,21 @@ def main() -> int:
         return 1
     print("\n".join(lines))
     return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the questions that are answered."""
+    parser = argparse.ArgumentParser(prog="npu-smi", description=f"npu-smi of ascend_rt's simulator, {__version__}.")
+    parser.add_argument("-v", "--version", action="version", version=f"npu-smi version: {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    info = commands.add_parser("info", help="describe the simulated machine")
+    question = info.add_mutually_exclusive_group()
+    question.add_argument("-l", dest="answer", action="store_const", const=_npus, help="list the NPUs")
+    question.add_argument("-m", dest="answer", action="store_const", const=_chips, help="list the chips")
+    question.add_argument("-t", dest="kind", choices=("board",), help="describe an NPU or a chip")
+    info.add_argument("-i", dest="npu", type=int, default=0, help="the NPU")
+    info.add_argument("-c", dest="chip", type=int, help="the chip of the NPU")
+    return parser
 
 
 def _machine() -> Iterator[Chip]:
