@@ -52,7 +52,9 @@ _HEADER_OF_CANN = re.compile(
     r"normalization|matrix|math|tiling)|lib/hccl)"
 )
 
-_PREFIXES = r"(?:acl(?:rt|mdl|op|prof|dump|sys|tdt|nn|blas|dvpp|mdlRI)?[A-Z]|acldvpp|rt[A-Z]|hal[A-Z]|Hccl[A-Z]|dcmi_|drv[A-Z])"
+_PREFIXES = (
+    r"(?:acl(?:rt|mdl|op|prof|dump|sys|tdt|nn|blas|dvpp|mdlRI)?[A-Z]|acldvpp|rt[A-Z]|hal[A-Z]|Hccl[A-Z]|dcmi_|drv[A-Z])"
+)
 _FUNCTION = rf"(?:{_PREFIXES}\w+)"
 _CALL = re.compile(rf"(?<![\w.>:]){_FUNCTION}(?=\s*\()|(?<=[^:]::){_FUNCTION}(?=\s*\()")
 _SECURE = re.compile(
@@ -67,17 +69,9 @@ _DEFINED = re.compile(
     re.MULTILINE,
 )
 
-# Libraries of the toolkit and the driver, and of what is installed with them.
-LIBRARIES = frozenset(
-    "acl_cblas acl_dvpp acl_dvpp_mpi acl_dvpp_op acl_op_compiler acl_op_executor acl_prof acl_retr acl_rt acl_tdt_channel "
-    "acl_tdt_queue alog aoe_tuning ascend_dump ascend_hal ascend_protobuf ascendalog ascendc_runtime ascendcl ascendcl_impl "
-    "ascend_kernel_runtime atb c_sec compress cust_opapi dcmi drvdsmi_host error_manager exe_graph fmk_onnx_parser "
-    "fmk_parser ge_common ge_common_base ge_compiler ge_executor ge_runner graph graph_base hccl hccl_alg hccl_fwk "
-    "hccl_heterogeneous hccl_plf hcom_graph_adaptor indextransform llm_datadist lowering mki mmpa model_slog ms_leaks "
-    "msprof_fwk msprofiler mspti mstx ms_tools_ext nnopbase op_common opapi opapi_math opapi_nn optiling opsproto parser_common "
-    "platform profapi profimpl register runtime runtime_camodel runtime_common runtime_v100 slog tikcpp_debug tiling tiling_api "
-    "tsdclient unified_dlog".split()
-)
+_KNOWN = json.loads(Path(__file__).with_name("client_names.json").read_text(encoding="utf-8"))
+# Of the toolkit and the driver, and of what is installed with them.
+LIBRARIES = frozenset(" ".join(_KNOWN["libraries"]).split())
 # Names that mean CANN's library only where the build says that it is one.
 _LINKED = re.compile(
     r"(?:target_link_libraries|link_libraries|find_library|add_links|add_syslinks|find_package_handle_standard_args)\s*\("
@@ -87,15 +81,14 @@ _LINKED = re.compile(
 )
 _LIBRARY = re.compile(r"(?:-l|\blib)(\w+?)(?:\.so\b|(?=[\s\"',;)\]]|$))", re.MULTILINE)
 
-_VARIABLE = r"(?:ASCEND|CANN|NPU|DDK|ATB|ACL|HCCL|TOOLCHAIN|OPP|ATC)_?\w*?(?:HOME|PATH|ROOT|DIR|HOST_LIB)(?:_PATH|_DIR)?"
+# Variables that name an installation: those that the vendor's set_env.sh sets, and those that builds ask users for.
+_VARIABLE = "|".join(" ".join(_KNOWN["variables"]).split())
 _VARIABLES = re.compile(
     rf"(?:getenv|GetEnv|Getenv|environ(?:\.get)?|env::var|env)\s*[(\[{{]\s*[\"']?({_VARIABLE})\b|\$(?:ENV)?[{{(]?({_VARIABLE})\b"
 )
 
 _PLACE = (
-    r"(?:\$(?:ENV)?[{(]?(?:ASCEND_HOME_PATH|ASCEND_TOOLKIT_HOME|ASCEND_CANN_PACKAGE_PATH|ASCEND_INSTALL_PATH|ASCEND_HOME|"
-    r"CANN_INSTALL_DIR|CANN_INSTALL_PATH|ASCEND_TOOLKIT_PATH|ASCEND_TOOLKIT_ROOT|ASCEND_PATH|ASCEND_DIR)(?::-[^}]*)?[})]?|"
-    r"/usr/local/Ascend/(?:ascend-toolkit/latest|cann|latest))"
+    rf"(?:\$(?:ENV)?[{{(]?(?:{_VARIABLE})(?::-[^}}]*)?[}})]?|/usr/local/Ascend/(?:ascend-toolkit/latest|cann|latest))"
 )
 _PATH = re.compile(rf"{_PLACE}[\"']?((?:/(?:[\w.+-]|\$[{{(][\w -]+[}})])+)+)")
 _ARCH = re.compile(r"(?:\$[{(][^})]*[})]|\$\w+|aarch64|x86_64|arm64)-linux")
@@ -103,7 +96,16 @@ _ARCH = re.compile(r"(?:\$[{(][^})]*[})]|\$\w+|aarch64|x86_64|arm64)-linux")
 _PYACL_IMPORTED = re.compile(r"^[ \t]*(?:import acl\b|from acl\b)", re.MULTILINE)
 _PYACL = re.compile(r"(?<![\w.])acl((?:\.[a-z_]\w*){1,2})(?=\s*\()")
 
-_NPU_SMI = re.compile(r"npu-smi[\"']?,?\s+[\"']?(-v\b|info\b(?:[\"']?,?\s+[\"']?-?[\w{}$\[\].%]+)*)")
+_BETWEEN = r"[\"',\s]+"
+_NPU_SMI = re.compile(
+    rf"npu-smi{_BETWEEN}(-v\b|info(?:{_BETWEEN}(?:-t{_BETWEEN}[a-z][\w-]*|-[ic]{_BETWEEN}[^\s\"',|)]+|-[lm]\b))*)"
+)
+
+# A file without any of these needs nothing.
+_MENTIONED = re.compile(r"acl|ascend|cann|ddk|hccl|dcmi|npu|securec|runtime/|\bdrv", re.IGNORECASE)
+
+# Names of types, which look like calls in casts.
+_TYPES = frozenset(" ".join(_KNOWN["types"]).split())
 
 
 @dataclass
@@ -166,7 +168,9 @@ def _texts(checkout: Path) -> Iterator[tuple[Path, str]]:
         wanted = path.suffix in _C | _TEXTS or path.name.startswith(_BUILD_NAMES)
         if not wanted or ".git" in path.parts or not path.is_file() or path.stat().st_size > _MAX_BYTES:
             continue
-        yield path, path.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if _MENTIONED.search(text):
+            yield path, text
 
 
 def _endings(path: Path) -> Iterator[str]:
@@ -178,13 +182,13 @@ def _endings(path: Path) -> Iterator[str]:
 def _read_source(text: str, needs: Needs) -> None:
     headers = [name for name in _HEADER.findall(text) if _is_of_cann(name)]
     needs.headers.update(headers)
-    names: list[str] = []
+    calls = _CALL.findall(text)
     if headers:
-        names += _CALL.findall(text)
         needs.functions.update(_SECURE.findall(text))
-    if _LOOKS_UP.search(text):
-        names += _BY_NAME.findall(text)
-    _count_functions(names, needs)
+    else:
+        # Others have functions with these prefixes.
+        calls = [name for name in calls if not name.startswith(("rt", "hal", "drv"))]
+    _count_functions(calls + (_BY_NAME.findall(text) if _LOOKS_UP.search(text) else []), needs)
 
 
 def _is_of_cann(header: str) -> bool:
@@ -195,7 +199,7 @@ def _count_functions(names: Iterable[str], needs: Needs) -> None:
     for name in names:
         if re.match("aclnn[A-Z]", name):
             needs.operators[name.removesuffix("GetWorkspaceSize")] += 1
-        else:
+        elif name not in _TYPES:
             needs.functions[name] += 1
 
 
@@ -226,10 +230,9 @@ def _path(found: str) -> str:
 
 
 def _question(found: str) -> str:
-    """Return the options of a call of npu-smi, with N for numbers."""
-    words = [word for word in re.split(r"[\s\"',]+", found) if word]
-    known = [word if re.fullmatch(r"-?[a-z][\w-]*", word) else "N" for word in words]
-    return " ".join(known)
+    """Return the options of a call of npu-smi in one form, with N for the numbers of devices."""
+    words = re.split(_BETWEEN, found)
+    return " ".join("N" if previous in ("-i", "-c") else word for previous, word in zip(["", *words[:-1]], words, strict=True))
 
 
 # --- what is here ----------------------------------------------------------------------------------------------------
