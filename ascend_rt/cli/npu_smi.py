@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ascend_rt import Device, __version__
 from ascend_rt import sim as control
 from ascend_rt._runtime import driver
+from ascend_rt.backends.toolkit.environment import installation
 from ascend_rt.errors import AclError
 
 # A process sees fewer devices than the machine has, and may ask for faults.
@@ -73,6 +74,8 @@ def main() -> int:
     for name in _OF_A_PROCESS:
         os.environ.pop(name, None)
     driver.use("sim")
+    if other := installation(os.environ):
+        print(f"npu-smi: describes the simulated machine; {other} is an installation of CANN", file=sys.stderr)
     try:
         answer: Callable[[list[Chip]], Iterator[str]] = asked.answer or _table
         machine = list(_machine())

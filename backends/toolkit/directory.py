@@ -48,6 +48,10 @@ def _root() -> str:
     """Return the first directory that this user can write and no other."""
     faults = []
     for root in _roots():
+        if not os.path.isabs(root):
+            # Without HOME, a user whom the system does not know has none; a relative XDG_CACHE_HOME is invalid.
+            faults.append(f"{root}: not an absolute path")
+            continue
         try:
             os.makedirs(root, mode=0o700, exist_ok=True)
             status = os.lstat(root)

@@ -18,6 +18,7 @@ _PACKAGES = ("compiler", "hccl", "opp", "runtime", "toolkit")
 # Directories in which others have headers and libraries, too; build files name them.
 _PARENTS = (_ARCH, "acllib", "compiler", "fwkacllib", "runtime")
 _OTHER_NAMES = {
+    "bin/setenv.bash": "set_env.sh",
     "devlib": "lib64",
     "lib": "lib64",
     f"{_ARCH}/devlib": "lib64",
