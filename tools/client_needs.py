@@ -37,12 +37,12 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 # Directories of the toolkit's headers, and headers directly in it.
 _HEADER = re.compile(
-    r"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:acl|aclnn|aclnnop|atb|base|dcmi|driver|exe_graph|experiment|external|ge|graph|"
-    r"hccl|kernel_tiling|lib|metadef|mmpa|platform|profiling|register|runtime|tiling|toolchain|mstx|tikicpulib)/[\w./-]+|"
+    r"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:acl|aclnn|aclnnop|atb|base|dcmi|driver|exe_graph|experiment|external|ge|"
+    r"graph|hccl|kernel_tiling|lib|metadef|mmpa|platform|profiling|register|runtime|tiling|toolchain|mstx|tikicpulib)/[\w./-]+|"
     r"(?:acl|acl_base|acl_rt|ascend_hal|dcmi_interface_api|kernel_operator|securec|hccl|runtime)\.h)[>\"]",
     re.MULTILINE,
 )
-# Those of other projects that have the same first directory.
+# Directories that other projects have, too.
 _HEADER_OF_ANOTHER = re.compile(r"^(?:lib|base|driver|graph|platform|profiling|register|runtime|tiling|external)/")
 _HEADER_OF_CANN = re.compile(
     r"^(?:base/(?:err_mgr|err_msg|registry)|external/(?:acl|ge|graph|hccl|register|runtime)/|graph/(?:types|tensor|graph|"
@@ -65,12 +65,13 @@ _BY_NAME = re.compile(rf"[\"']({_FUNCTION})[\"']")
 _OF_OBJECT = re.compile(rf"\.({_FUNCTION})\b")
 _LOOKS_UP = re.compile(r"\bdlsym\b|\bctypes\b|GetProcAddress|DynamicLibrary|cffi")
 _DEFINED = re.compile(
-    rf"^(?:[A-Za-z_][\w:<>*&, \t]*[\s*&])({_FUNCTION})\s*\([^;{{}}]*\)\s*(?:noexcept\s*)?\{{|#[ \t]*define[ \t]+({_FUNCTION})",
+    rf"^(?:[A-Za-z_][\w:<>*&, \t]*[\s*&])({_FUNCTION})\s*\([^;{{}}]*\)\s*(?:noexcept\s*)?\{{|"
+    rf"#[ \t]*define[ \t]+({_FUNCTION})",
     re.MULTILINE,
 )
 
 _KNOWN = json.loads(Path(__file__).with_name("client_names.json").read_text(encoding="utf-8"))
-# Of the toolkit and the driver, and of what is installed with them.
+# Libraries of the toolkit and the driver, and of packages that are installed with them.
 LIBRARIES = frozenset(" ".join(_KNOWN["libraries"]).split())
 # Names that mean CANN's library only where the build says that it is one.
 _LINKED = re.compile(
@@ -110,7 +111,7 @@ _TYPES = frozenset(" ".join(_KNOWN["types"]).split())
 
 @dataclass
 class Needs:
-    """What a client needs: of each kind, names with the number of places that have them.
+    """Needs of a client: of each kind, names with the number of places that have them.
 
     Attributes
     ----------
@@ -232,14 +233,16 @@ def _path(found: str) -> str:
 def _question(found: str) -> str:
     """Return the options of a call of npu-smi in one form, with N for the numbers of devices."""
     words = re.split(_BETWEEN, found)
-    return " ".join("N" if previous in ("-i", "-c") else word for previous, word in zip(["", *words[:-1]], words, strict=True))
+    return " ".join(
+        "N" if previous in ("-i", "-c") else word for previous, word in zip(["", *words[:-1]], words, strict=True)
+    )
 
 
 # --- what is here ----------------------------------------------------------------------------------------------------
 
 
 class Here:
-    """What ascend_rt has, of each kind of need."""
+    """Headers, libraries, functions and the rest that ascend_rt has."""
 
     def __init__(self) -> None:
         from ascend_rt.backends import include_directory

@@ -2,8 +2,8 @@
 """Write docs/clients.md: what public clients of CANN need, and what is missing here.
 
 Without arguments the page is written from docs/data/clients.json, and with ``--check`` it is compared.
-``--add OWNER/NAME COMMIT CHECKOUT`` reads a checkout by client_needs.py and puts its needs into the data first; what was
-written by hand about building the client (``tried``) stays.
+``--add OWNER/NAME COMMIT CHECKOUT`` reads a checkout by client_needs.py and puts its needs into the data first; the
+text about an attempt to build the client (``tried``), which is written by hand, stays.
 """
 
 from __future__ import annotations
@@ -25,13 +25,24 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data" / "clients.json"
 PAGE = ROOT / "docs" / "clients.md"
 
-# What a name belongs to; the first pattern that is found in "kind name" decides.
+# Parts of CANN, to which a name belongs; the first pattern that is found in "kind name" decides.
 PARTS = (
-    ("operators of aclnn", r"^operators |aclnn|opapi|nnopbase"),
+    (
+        "objects for operators",
+        r"functions acl(?:Create|Destroy|Get|Set|Init|Add)\w*"
+        r"(?:Tensor|Scalar|Array|View|Storage|Executor|DataType|Format)|acl_meta|aclnn_base|nnopbase",
+    ),
+    ("operators of aclnn", r"^operators |aclnn|opapi"),
     ("operators of ATB", r" (?:atb|mki|lcal)\b|ATB_|^libraries asdsip"),
-    ("compiler of kernels", r"kernel_operator|tik|ascendc|kernel_tiling| (?:lib|tiling)/|opbuild|ccec|hcc|tiling|aicpu"),
-    ("graph engine", r" (?:ge|graph|exe_graph|register|metadef|external/(?:ge|graph|register))/|proto|parser|ge_|graph|"
-     r"libraries (?:register|exe_graph|lowering|aoe_tuning)|op_proto|hcom_"),
+    (
+        "compiler of kernels",
+        r"kernel_operator|tik|ascendc|kernel_tiling| (?:lib|tiling)/|opbuild|ccec|hcc|tiling|aicpu",
+    ),
+    (
+        "graph engine",
+        r" (?:ge|graph|exe_graph|register|metadef|external/(?:ge|graph|register))/|proto|parser|ge_|graph|"
+        r"libraries (?:register|exe_graph|lowering|aoe_tuning)|op_proto|hcom_",
+    ),
     ("images and video", r"dvpp|media|venc|vdec|jpeg|himpi"),
     ("models", r"mdl(?!RI)|aclfv|acl_retr|\bfv\."),
     ("single operators", r"aclop|acl_op|\bop\.|blas|cblas|acl_op_"),
@@ -50,7 +61,7 @@ PARTS = (
 )
 
 HEAD = """\
-# What builds on a laptop
+# Clients that build on a laptop
 
 The table shows what {count} public repositories need of CANN, and how much of it ascend_rt has. `tools/client_table.py`
 writes it from [data](data/clients.json), which `tools/client_needs.py` has read from one commit of each. The same
@@ -77,7 +88,7 @@ The other repositories were read and not built.
 """
 
 MOST = """
-## What most of them miss
+## Needs that most often are not met
 
 | Name | Kind | Part of | Clients |
 |---|---|---|---|

@@ -9,8 +9,8 @@ import warnings
 from typing import Any
 
 SENTENCE = (
-    "The simulator has no operators for MindSpore (libopapi.so) and no graph engine: tensors, copies and streams of the "
-    "device Ascend work, and each operator raises a RuntimeError; use the device CPU, or PyTorch, which has operators"
+    "The simulator has no operators for MindSpore (libopapi.so) and no graph engine: tensors, copies and streams of "
+    "the device Ascend work, and each operator raises a RuntimeError; use the device CPU, or PyTorch, which has them"
 )
 
 _device_manager: Any = sys.modules["mindspore.device_manager"]

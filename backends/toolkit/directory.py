@@ -49,7 +49,7 @@ def _root() -> str:
     faults = []
     for root in _roots():
         if not os.path.isabs(root):
-            # Without HOME, a user whom the system does not know has none; a relative XDG_CACHE_HOME is invalid.
+            # A user without HOME and without an entry in the system's list has none; a relative XDG_CACHE_HOME is invalid.
             faults.append(f"{root}: not an absolute path")
             continue
         try:

@@ -1,4 +1,4 @@
-/* What each client of this directory does with the runtime: copies a page to a device and back. */
+/* Copies a page to a device and back, as each client of this directory does. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

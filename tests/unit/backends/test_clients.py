@@ -2,8 +2,8 @@
 """Clients in the styles of public projects are built against the simulated toolkit and run on the simulator.
 
 Each directory of ``tests/clients`` is a client, whose ``run.sh`` builds it and runs it. The toolkit is found by the
-variables of its ``set_env.sh``. Those by which compilers find it without options are unset, so that a client succeeds by
-what it does itself.
+variables of its ``set_env.sh``. Those by which compilers find it without options are unset, so that a client succeeds
+by what it does itself.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def test_without_a_home_it_is_among_temporary_files(
 ) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv(variable, "relative")
-    if variable == "HOME":  # as for a user whom the system does not know
+    if variable == "HOME":  # as for a user that is not in the system's list
         monkeypatch.setattr("os.path.expanduser", lambda path: path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -278,10 +278,8 @@ def test_an_installation_that_is_named_stays_named(cache: Path) -> None:
 def test_run_says_that_builds_use_an_installation(run, cache: Path) -> None:
     named = {"ASCEND_HOME_PATH": "/usr/local/Ascend/cann", "XDG_CACHE_HOME": cache}
     done = run("-m", "ascend_rt", "run", "--backend", "sim", "-c", "print(1)", **named)
-    assert (done.stdout, done.stderr) == (
-        "1\n",
-        "ascend-rt run: builds use /usr/local/Ascend/cann, which the environment names; programs run on the simulator\n",
-    )
+    said = "builds use /usr/local/Ascend/cann, which the environment names; programs run on the simulator"
+    assert (done.stdout, done.stderr) == ("1\n", f"ascend-rt run: {said}\n")
 
 
 def test_nothing_of_it_stays_for_another_library(home: Path) -> None:

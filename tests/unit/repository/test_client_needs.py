@@ -50,7 +50,8 @@ FILES = {
     "CMakeLists.txt": (
         "find_library(A NAMES ascendcl PATHS $ENV{ASCEND_TOOLKIT_HOME}/lib64)\n"
         "target_link_libraries(work PRIVATE runtime other graph)\n"
-        "include_directories($ENV{ASCEND_HOME_PATH}/${CMAKE_SYSTEM_PROCESSOR}-linux/include ${DDK_PATH}/unheard/${OF})\n"
+        "include_directories($ENV{ASCEND_HOME_PATH}/${CMAKE_SYSTEM_PROCESSOR}-linux/include)\n"
+        "include_directories(${DDK_PATH}/unheard/${OF})\n"
     ),
     "Makefile": "LDLIBS = -lhccl -lz -l:libatb.so\n",
     "setup.py": "Extension('a', libraries=['ascendcl', 'msprofiler'])\nos.environ['ASCEND_HOME_PATH']\n",
