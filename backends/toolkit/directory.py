@@ -49,7 +49,7 @@ def _root() -> str:
     faults = []
     for root in _roots():
         if not os.path.isabs(root):
-            # A user without HOME and without an entry in the system's list has none; a relative XDG_CACHE_HOME is invalid.
+            # As without HOME, for a user that the system does not list; a relative XDG_CACHE_HOME is invalid.
             faults.append(f"{root}: not an absolute path")
             continue
         try:
