@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 SENTENCE = (
-    "The simulator has no operators for MindSpore (libopapi.so) and no graph engine: tensors, copies and streams of "
+    "The simulator has no operators for MindSpore and no graph engine: tensors, copies and streams of "
     "the device Ascend work, and each operator raises a RuntimeError; use the device CPU, or PyTorch, which has them"
 )
 

@@ -137,7 +137,8 @@ def test_files_that_are_no_texts_are_passed_over(tmp_path: Path) -> None:
 
 def test_the_page_is_that_of_the_data(module: ModuleType) -> None:
     clients = json.loads(module.DATA.read_text(encoding="utf-8"))
-    assert module.PAGE.read_text(encoding="utf-8") == module.page(clients, module.Here())
+    is_same = module.PAGE.read_text(encoding="utf-8") == module.page(clients, module.Here())
+    assert is_same, "more or less is here than docs/clients.md says: run 'python tools/client_table.py'"
 
 
 def test_a_checkout_is_added_and_keeps_what_was_tried(

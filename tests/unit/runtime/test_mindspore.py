@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="MindSpore looks for CANN on Linux alone"),
 ]
 
-SENTENCE = "RuntimeWarning: The simulator has no operators for MindSpore (libopapi.so) and no graph engine"
+SENTENCE = "RuntimeWarning: The simulator has no operators for MindSpore and no graph engine"
 
 
 def graph_function(symbol: str):
@@ -93,4 +93,4 @@ def test_mindspore_is_loaded_and_refuses_an_operator(run) -> None:
     done = run("-m", "ascend_rt", "run", "--backend", "sim", "-c", script)
     assert done.returncode == 0, done.stderr
     assert SENTENCE in done.stderr
-    assert "refused aclnnAddGetWorkspaceSize not in" in done.stdout
+    assert "refused aclnnAddGetWorkspaceSize " in done.stdout
