@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ascend_rt import __version__
 from ascend_rt.backends import sim
+from ascend_rt.backends.toolkit.environment import installation
 
 # A process sees fewer devices than the machine has, and may ask for faults.
 _OF_A_PROCESS = ("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_RT_SIM_FAULTS")
@@ -84,6 +85,24 @@ class _DdrInfo(ctypes.Structure):
 
 def main() -> int:
     """Answer the command line; return 1 for an NPU that the machine lacks, or a machine that is refused."""
+    asked = parser().parse_args()
+    for name in _OF_A_PROCESS:
+        os.environ.pop(name, None)
+    if other := installation(os.environ):
+        print(f"npu-smi: describes the simulated machine; {other} is an installation of CANN", file=sys.stderr)
+    try:
+        answer: Callable[[list[Chip]], Iterator[str]] = asked.answer or _table
+        machine = list(_machine())
+        lines = list(_board(machine, asked.npu, asked.chip) if asked.kind else answer(machine))
+    except LookupError as error:
+        print(f"npu-smi: {error.args[0]}", file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the questions that are answered."""
     parser = argparse.ArgumentParser(prog="npu-smi", description=f"npu-smi of ascend_rt's simulator, {__version__}.")
     parser.add_argument("-v", "--version", action="version", version=f"npu-smi version: {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -94,18 +113,7 @@ def main() -> int:
     question.add_argument("-t", dest="kind", choices=("board",), help="describe an NPU or a chip")
     info.add_argument("-i", dest="npu", type=int, default=0, help="the NPU")
     info.add_argument("-c", dest="chip", type=int, help="the chip of the NPU")
-    asked = parser.parse_args()
-    for name in _OF_A_PROCESS:
-        os.environ.pop(name, None)
-    try:
-        answer: Callable[[list[Chip]], Iterator[str]] = asked.answer or _table
-        machine = list(_machine())
-        lines = list(_board(machine, asked.npu, asked.chip) if asked.kind else answer(machine))
-    except LookupError as error:
-        print(f"npu-smi: {error.args[0]}", file=sys.stderr)
-        return 1
-    print("\n".join(lines))
-    return 0
+    return parser
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import NoReturn
 from ascend_rt._runtime import driver
 from ascend_rt._startup import acl_finder, torch_environment
 from ascend_rt.backends import python_program
-from ascend_rt.backends.toolkit.environment import LOADER_PATH, prepended, without_simulator
+from ascend_rt.backends.toolkit.environment import LOADER_PATH, installation, prepended, without_simulator
 from ascend_rt.cli import terminal
 
 DESCRIPTION = (
@@ -74,6 +74,9 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     # An empty entry, which Python reads as the current directory, stays, unlike in a loader's path.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))
     if backend == "sim":
+        if other := installation(environment):
+            said = f"builds use {other}, which the environment names; programs run on the simulator"
+            print(f"ascend-rt run: {said}", file=sys.stderr)
         environment = torch_environment.added_to(environment)
     elif directory := os.path.dirname(path):
         environment = without_simulator(environment)

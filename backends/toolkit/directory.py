@@ -32,13 +32,15 @@ def home() -> str:
     # The library itself says what is wrong with a release; here it only becomes part of a path.
     release = asked if re.fullmatch(r"\w[\w.-]*", asked) else NEWEST
     place = hashlib.sha256(os.fsencode(include_directory())).hexdigest()[:8]
-    directory = os.path.join(_root(), place, f"cann-{release}")
+    directory = os.path.join(_root(), place, release, f"cann-{release}")
     for name in layout.DIRECTORIES:
         os.makedirs(os.path.join(directory, name), exist_ok=True)
     for name, target in layout.links():
         _link(os.path.join(directory, name), target)
     for name, mode, text in layout.texts(directory, release, {_RELEASE: asked} if asked == release else {}):
         _write(os.path.join(directory, name), mode, text)
+    # As beside an installation. MindSpore cuts the path of a library after this name, and looks for others there.
+    _link(os.path.join(os.path.dirname(directory), "cann"), os.path.basename(directory))
     return directory
 
 
@@ -46,6 +48,10 @@ def _root() -> str:
     """Return the first directory that this user can write and no other."""
     faults = []
     for root in _roots():
+        if not os.path.isabs(root):
+            # As without HOME, for a user that the system does not list; a relative XDG_CACHE_HOME is invalid.
+            faults.append(f"{root}: not an absolute path")
+            continue
         try:
             os.makedirs(root, mode=0o700, exist_ok=True)
             status = os.lstat(root)

@@ -19,7 +19,11 @@ LOADER_PATH = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_P
 HOMES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 
 # Variables, and the directories of a toolkit that they name or search.
-_PLACES = {**dict.fromkeys(HOMES, ""), "ASCEND_OPP_PATH": "opp"}
+_PLACES = {
+    **dict.fromkeys((*HOMES, "ASCEND_AICPU_PATH"), ""),
+    "ASCEND_OPP_PATH": "opp",
+    "TOOLCHAIN_HOME": "toolkit",
+}
 _SEARCH_PATHS = {
     "PATH": "bin",
     # Not CPATH, which precedes -isystem: builds for torch_npu name its copies of the headers by that.
@@ -28,6 +32,12 @@ _SEARCH_PATHS = {
     "LIBRARY_PATH": "lib64",
     LOADER_PATH: "lib64",
 }
+
+
+def installation(environment: Mapping[str, str]) -> str | None:
+    """Return the installation of CANN that an environment names, if it names one that is not a simulated toolkit."""
+    named = next(filter(None, map(environment.get, HOMES)), None)
+    return None if named is None or is_simulated(named) else named
 
 
 def without_simulator(environment: Mapping[str, str]) -> dict[str, str]:

@@ -21,6 +21,7 @@ _INNER_RUNTIME = ("include/experiment/runtime", "pkg_inc/runtime", f"{_ARCH}/pkg
 # Directories in which others have headers and libraries, too; build files name them.
 _PARENTS = (_ARCH, "acllib", "compiler", "fwkacllib", "runtime")
 _OTHER_NAMES = {
+    "bin/setenv.bash": "set_env.sh",
     "devlib": "lib64",
     "lib": "lib64",
     f"{_ARCH}/devlib": "lib64",

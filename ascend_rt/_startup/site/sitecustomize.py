@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executed by Python at its start below ``ascend-rt run``, which puts this directory on ``PYTHONPATH``.
 
-It makes ``import acl`` work in the script and in the processes that the script starts, and ``import torch_npu`` on the
-simulator, and leaves no other trace: the module path is what it would be, and another ``sitecustomize`` is executed as
+It makes ``import acl`` work in the script and in the processes that the script starts, and frameworks on the simulator,
+and leaves no other trace: the module path is what it would be, and another ``sitecustomize`` is executed as
 well.
 """
 
@@ -40,5 +40,5 @@ sys.path[:] = [entry for entry in sys.path if entry != _HERE]
 if os.environ.get("ASCEND_RT_PYACL") in ("auto", "ours"):
     _finder("acl_finder").install_acl(os.environ["ASCEND_RT_PYACL"])
 if os.environ.get("ASCEND_RT_BACKEND") == "sim":
-    _finder("torch_finder").install()
+    _finder("framework_finder").install()
 _execute_the_next()

@@ -65,6 +65,10 @@ def test_headers_of_the_inner_runtime_are_where_releases_have_them(home: Path, p
     assert (home / place / "runtime" / "rt.h").is_file()
 
 
+def test_a_link_beside_it_has_the_name_without_the_release(home: Path) -> None:
+    assert (home.parent / "cann").samefile(home)
+
+
 def test_every_library_is_in_it(home: Path) -> None:
     libraries = {path.name for path in (home / "lib64").glob("lib*.so")}
     assert libraries == {path.name for path in (home / "devlib").glob("lib*.so")}
@@ -128,6 +132,32 @@ def test_where_the_cache_cannot_be_written_it_is_among_temporary_files(
     assert root.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])
+def test_without_a_home_it_is_among_temporary_files(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv(variable, "relative")
+    if variable == "HOME":  # as for a user that is not in the system's list
+        monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    assert Path(directory.home()).is_relative_to(tmp_path / "temporary" / f"ascend_rt-{os.getuid()}")
+    assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
+
+
+def test_making_it_writes_nothing_into_the_package(home: Path) -> None:
+    package = Path(directory.include_directory()).parent
+
+    def state() -> dict[str, int]:
+        return {str(path): path.lstat().st_mtime_ns for path in package.rglob("*") if "__pycache__" not in path.parts}
+
+    before = state()
+    shutil.rmtree(home)
+    assert Path(directory.home()) == home
+    assert state() == before
+
+
 def test_a_place_that_others_can_write_is_not_used(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,9 +190,9 @@ def sourced(shell: str, home: Path, *, times: int = 1, **variables: str) -> tupl
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash", "zsh"])
 def test_set_env_names_the_toolkit_first_and_once(shell: str, home: Path) -> None:
     lib64 = str(home / "lib64")
-    found, said = sourced(shell, home, times=2, LD_LIBRARY_PATH=f"/a b:{lib64}:/c", ASCEND_TOOLKIT_HOME="/other")
+    found, said = sourced(shell, home, times=2, LD_LIBRARY_PATH=f"/a b:{lib64}:/c", ASCEND_TOOLKIT_HOME=str(home))
     assert said == ""
-    assert found["ASCEND_HOME_PATH"] == found["ASCEND_TOOLKIT_HOME"] == str(home)
+    assert found["ASCEND_HOME_PATH"] == found["ASCEND_TOOLKIT_HOME"] == found["ASCEND_AICPU_PATH"] == str(home)
     assert found["ASCEND_OPP_PATH"] == str(home / "opp")
     assert found["LD_LIBRARY_PATH"] == f"{lib64}:/a b:/c"
     assert found["C_INCLUDE_PATH"] == found["CPLUS_INCLUDE_PATH"] == str(home / "include")
@@ -171,9 +201,45 @@ def test_set_env_names_the_toolkit_first_and_once(shell: str, home: Path) -> Non
     assert not [name for name in found if name.startswith("_ascend_rt")]
 
 
-def test_set_env_says_what_it_replaces(home: Path) -> None:
-    _, said = sourced("sh", home, ASCEND_HOME_PATH="/usr/local/Ascend/cann")
+@pytest.mark.parametrize("variable", ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"])
+def test_set_env_says_what_it_replaces(home: Path, variable: str) -> None:
+    _, said = sourced("sh", home, **{variable: "/usr/local/Ascend/cann"})
     assert said == "set_env.sh: the simulated toolkit replaces /usr/local/Ascend/cann in this shell\n"
+
+
+def test_of_two_toolkits_the_later_one_is_used_and_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCEND_RT_SIM_CANN_VERSION", "8.1.RC1")
+    other = Path(directory.home())
+    first, _ = sourced("sh", home)
+    second, said = sourced("sh", other, **first)
+    assert said == f"set_env.sh: the simulated toolkit replaces {home} in this shell\n"
+    assert second["ASCEND_HOME_PATH"] == str(other)
+    assert second["LD_LIBRARY_PATH"] == f"{other / 'lib64'}:{home / 'lib64'}"
+
+
+def test_the_vendors_set_env_after_ours_is_used(home: Path, tmp_path: Path) -> None:
+    real = tmp_path / "Ascend" / "cann"
+    (real / "lib64").mkdir(parents=True)
+    lines = f'export ASCEND_HOME_PATH={real}\nexport LD_LIBRARY_PATH="{real}/lib64:$LD_LIBRARY_PATH"\n'
+    (real / "set_env.sh").write_text(lines, encoding="utf-8")
+    ours, _ = sourced("sh", home)
+    theirs, _ = sourced("sh", real, **ours)
+    assert theirs["LD_LIBRARY_PATH"] == f"{real / 'lib64'}:{home / 'lib64'}"
+    asked = npu_smi(home, "info", "-l", ASCEND_HOME_PATH=str(real))
+    assert (asked.returncode, asked.stderr) == (
+        0,
+        f"npu-smi: describes the simulated machine; {real} is an installation of CANN\n",
+    )
+
+
+def test_set_env_of_a_toolkit_that_has_moved_changes_nothing(home: Path, tmp_path: Path) -> None:
+    moved = home.rename(tmp_path / "moved")
+    script = f'. {shlex.quote(str(moved))}/set_env.sh || echo "$? ${{ASCEND_HOME_PATH-none}}"'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "1 none\n"
+    assert f"there is no {home}/lib64/libascendcl.so: the toolkit or ascend_rt has moved or is removed" in done.stderr
+    assert Path(directory.home()) == home  # made again
+    assert sourced("sh", home)[0]["ASCEND_HOME_PATH"] == str(home)
 
 
 def test_set_env_keeps_the_release(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +280,13 @@ def test_an_installation_that_is_named_stays_named(cache: Path) -> None:
         assert {key: value for key, value in found.items() if key.startswith("ASCEND")} == {
             name: "/usr/local/Ascend/cann"
         }
+
+
+def test_run_says_that_builds_use_an_installation(run, cache: Path) -> None:
+    named = {"ASCEND_HOME_PATH": "/usr/local/Ascend/cann", "XDG_CACHE_HOME": cache}
+    done = run("-m", "ascend_rt", "run", "--backend", "sim", "-c", "print(1)", **named)
+    said = "builds use /usr/local/Ascend/cann, which the environment names; programs run on the simulator"
+    assert (done.stdout, done.stderr) == ("1\n", f"ascend-rt run: {said}\n")
 
 
 def test_nothing_of_it_stays_for_another_library(home: Path) -> None:

@@ -316,7 +316,7 @@ def test_a_python_without_the_package_is_left_alone(launch) -> None:
 
 def test_python_starts_without_the_package(launch, backend) -> None:
     loaded = output(launch("-c", "import sys; print(*(m for m in sys.modules if m.startswith('ascend_rt')))"))
-    finders = ["ascend_rt._startup.acl_finder", *(["ascend_rt._startup.torch_finder"] if backend == "sim" else [])]
+    finders = ["ascend_rt._startup.acl_finder", *(["ascend_rt._startup.framework_finder"] if backend == "sim" else [])]
     assert loaded.split() == finders
 
 

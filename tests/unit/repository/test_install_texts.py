@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_rt._startup import torch_finder
+from ascend_rt._startup import framework_finder
 from ascend_rt._startup.install_hint import FORM, install_hint
 
 pytestmark = pytest.mark.simulator("independent")
@@ -51,7 +51,7 @@ def test_every_extra_that_a_text_names_exists() -> None:
 
 def test_messages_have_one_form() -> None:
     assert wrong(FORM) == []
-    assert torch_finder._MISSING.endswith(install_hint("torch"))
+    assert framework_finder._MISSING.endswith(install_hint("torch"))
     for path in ("measure/ascend_rt_measure/bench/pocl.py", "measure/ascend_rt_measure/bench/command.py"):
         source = (ROOT / path).read_text(encoding="utf-8")
         assert "install_hint(" in source

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``import torch_npu`` on the simulator: :mod:`ascend_rt.torch` follows it, which runs its operators.
+"""Modules that follow those of frameworks on the simulator.
+
+:mod:`ascend_rt.torch` follows ``torch_npu`` and runs its operators. MindSpore has none here, and says so.
 
 This file imports nothing of the package: ``ascend-rt run --backend sim`` executes it at the start of every Python
-process, and most of them never import torch_npu.
+process, and most of them never import a framework.
 """
 
 from __future__ import annotations
@@ -12,6 +14,11 @@ import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+_FOLLOWERS = {
+    "torch_npu": "ascend_rt.torch",
+    "mindspore.device_manager": "ascend_rt._startup.mindspore_devices",
+}
 
 # As install_hint.py writes it.
 _MISSING = "ascend-rt run: to have PyTorch with its adapter for NPUs: pip install '.[torch]' in a checkout of ascend_rt"
@@ -26,13 +33,13 @@ else:
 
 
 class Finder:
-    """Finds ``torch_npu`` where the other finders do; comes before them in ``sys.meta_path``."""
+    """Finds modules that have followers where the other finders do; comes before them in ``sys.meta_path``."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how to load torch_npu and what follows it, or None to leave a module to the other finders."""
-        if name != "torch_npu":
+        """Return how to load a module and its follower, or None to leave a module to the other finders."""
+        if name not in _FOLLOWERS:
             return None
         others = (finder for finder in sys.meta_path if not isinstance(finder, Finder))
         found = (finder.find_spec(name, path, target) for finder in others)
@@ -43,7 +50,7 @@ class Finder:
 
 
 class _Loader(Loader):
-    """Does what the module's own loader does, and imports ascend_rt.torch after that."""
+    """Does what the module's own loader does, and imports the follower after that."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -54,14 +61,14 @@ class _Loader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self._own.exec_module(module)
-        import_module("ascend_rt.torch")
+        import_module(_FOLLOWERS[module.__name__])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
 
 
 def install() -> None:
-    """Let ``import torch_npu`` also load operators, or print how to install it if it is missing."""
+    """Let imports of frameworks also load followers; print how to install torch_npu if it is missing."""
     sys.meta_path.insert(0, Finder())
     atexit.register(_say_what_is_missing)
 
