@@ -277,7 +277,7 @@ def profile(
     WrongState
         Another profile is being taken.
     FileNotFoundError
-        At the end, on a device: the raw data stay where the text says (see :func:`read_profile`).
+        At the end, on a device: the raw data stay where the text says; see :func:`~ascend_rt.profiling.read_profile`.
 
     Notes
     -----

@@ -44,11 +44,11 @@ void turn_on(const fs::path &path) {
     write_configuration(R"({"dump": {"dump_scene": "aic_err_brief_dump", "dump_path": ")" + path.string() + "\"}}");
 }
 
-// Device memory with 64 bytes of value 7, the argument of kernels that fail.
+// Device memory that begins with 64 bytes of value 7, the argument of kernels that fail.
 struct Work {
-    Work() {
+    explicit Work(std::size_t size = 64) {
         CHECK_OK(aclrtRegisterCpuFunc(binary, "fails", "fails", &function));
-        CHECK_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+        CHECK_OK(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST));
         CHECK_OK(aclrtMemset(memory, 64, 7, 64));
     }
     ~Work() {
@@ -166,7 +166,7 @@ void a_callback_receives_the_dump_in_place_of_the_file() {
 
 // The failure of the kernel is reported whatever happens to its dump.
 void a_directory_that_fails_hides_nothing() {
-    const Work work;
+    const Work work(4 << 20);
     const aclrtStream stream = new_stream();
     std::ofstream(g_place / "file") << "x";
     turn_on(g_place / "file" / "below");
@@ -182,7 +182,7 @@ void a_directory_that_fails_hides_nothing() {
     turn_on(place);
     rlimit before{};
     CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
-    const rlimit low{16, before.rlim_max};
+    const rlimit low{1 << 20, before.rlim_max};
     CHECK(setrlimit(RLIMIT_FSIZE, &low) == 0);
     work.fail(stream);
     CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);

@@ -19,14 +19,14 @@ Dumps::Dumps() {
     const std::string collected = variable("NPU_COLLECT_PATH");
     dumps_exceptions_ = scene == "aic_err_brief_dump" || scene == "aic_err_norm_dump" ||
                         scene == "aic_err_detail_dump" || !collected.empty();
-    is_detailed_ = scene == "aic_err_detail_dump";
+    stays_on_ = dumps_exceptions_;
     exception_path_ = scene.empty() ? collected : "";
 }
 
 void Dumps::apply(const DumpConfig &config) {
     if (config.kind == DumpConfig::Kind::Exceptions && !dumps_exceptions_) {
         exception_path_ = config.path;
-        is_detailed_ = config.is_detailed;
+        stays_on_ = config.is_detailed;
         dumps_exceptions_ = true;
     } else if (config.kind == DumpConfig::Kind::Operators || config.kind == DumpConfig::Kind::Overflows) {
         data_directory_ = config.path + (config.path.back() == '/' ? "" : "/") + time_stamp();
@@ -34,7 +34,7 @@ void Dumps::apply(const DumpConfig &config) {
 }
 
 void Dumps::turn_off() {
-    dumps_exceptions_ = dumps_exceptions_ && is_detailed_;
+    dumps_exceptions_ = dumps_exceptions_ && stays_on_;
     data_directory_.clear();
 }
 

@@ -22,7 +22,7 @@ class Dumps {
 
     // Turns on what a configuration asks for. Exceptions that are dumped already keep their directory.
     void apply(const DumpConfig &config) REQUIRES(engine_lock);
-    // Turns off everything but detailed dumps of exceptions, which cannot be turned off.
+    // Turns off everything but detailed dumps of exceptions, and those that the environment turned on.
     void turn_off() REQUIRES(engine_lock);
 
     bool dumps_exceptions() const REQUIRES(engine_lock) { return dumps_exceptions_; }
@@ -50,7 +50,7 @@ class Dumps {
 
   private:
     bool dumps_exceptions_ GUARDED_BY(engine_lock) = false;
-    bool is_detailed_ GUARDED_BY(engine_lock) = false;
+    bool stays_on_ GUARDED_BY(engine_lock) = false;
     std::string exception_path_ GUARDED_BY(engine_lock);
     std::string data_directory_ GUARDED_BY(engine_lock);
     std::set<std::string> kept_ GUARDED_BY(engine_lock);

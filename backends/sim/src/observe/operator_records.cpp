@@ -1,5 +1,6 @@
 #include "observe/operator_records.h"
 
+#include <cstdio>
 #include <utility>
 
 #include "support/file.h"
@@ -37,6 +38,13 @@ void OperatorRecords::stop(Lock &lock) {
                                  ",\"op_info\":" + quoted(information) + ",\"launches\":" + std::to_string(count) +
                                  "}\n";
         write_file(path, text, ACL_ERROR_FAILURE);
+    }
+}
+
+void OperatorRecords::fact_lost(const Moment &) {
+    if (!has_lost_facts_.exchange(true)) {
+        std::fputs("ascend_rt simulator, aclopStartDumpArgs: the host is out of memory; operators are missing\n",
+                   stderr);
     }
 }
 

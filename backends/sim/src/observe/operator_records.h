@@ -1,6 +1,7 @@
 // Operators that a program executes, noted between aclopStartDumpArgs and aclopStopDumpArgs (dumps.md section 6).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -22,12 +23,14 @@ class OperatorRecords final : public Observer {
     void stop(Lock &lock) REQUIRES(engine_lock);
 
     void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
+    void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
   private:
     // Name, number of blocks, size of the arguments, and operator information.
     using Operator = std::tuple<std::string, std::uint32_t, std::uint32_t, std::string>;
 
     Core &core_;
+    std::atomic<bool> has_lost_facts_{false};
     std::string directory_ GUARDED_BY(engine_lock);
     std::mutex mutex_;  // tasks of several shards end at the same time
     std::map<Operator, std::uint64_t> launches_;

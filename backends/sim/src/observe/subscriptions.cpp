@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -202,6 +203,12 @@ void Subscriptions::ended(const Moment &now, const Stream &stream, const Task &t
 
 void Subscriptions::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
     times_.forget(stream, task);
+}
+
+void Subscriptions::fact_lost(const Moment &) {
+    if (!has_lost_facts_.exchange(true)) {
+        std::fputs("ascend_rt simulator, subscription: the host is out of memory; records are missing\n", stderr);
+    }
 }
 
 }  // namespace aclsim

@@ -2,6 +2,7 @@
 // (profiling.md section 8).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -85,6 +86,7 @@ class Subscriptions final : public Observer {
     void started(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
     void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
     void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
+    void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
     OperatorNames names;
 
@@ -95,6 +97,7 @@ class Subscriptions final : public Observer {
     };
 
     Core &core_;
+    std::atomic<bool> has_lost_facts_{false};
     bool were_used_ GUARDED_BY(engine_lock) = false;
     std::map<std::uint32_t, Subscribed> models_ GUARDED_BY(engine_lock);
     TaskTimes times_ GUARDED_BY(engine_lock);
