@@ -32,11 +32,11 @@ _TYPES = {
     "float64": lib.ACL_DOUBLE,
     "complex64": lib.ACL_COMPLEX64,
     "complex128": lib.ACL_COMPLEX128,
-    "bfloat16": lib.ACL_BF16,  # of the package ml_dtypes
+    "bfloat16": lib.ACL_BF16,  # arrays of the package ml_dtypes
 }
 _NAMES = {data_type: name for name, data_type in _TYPES.items()}
 
-MOST_DIMENSIONS = 128  # of an item
+MOST_DIMENSIONS = 128
 
 
 def tensor(array: ArrayLike) -> NDArray[Any]:
