@@ -8,8 +8,9 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ascend_rt._memory import tensors
 from ascend_rt._runtime import blocking, lifecycle
-from ascend_rt._runtime.driver import address, check, ffi, is_expected, lib, load
+from ascend_rt._runtime.driver import address, check, ffi, is_expected, lib, load, supports
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import FOR_EVER, limit_of
 from ascend_rt.context import current_device_id
@@ -96,6 +97,7 @@ class Channel(Resource):
         where = current_device_id() if device is None else Device(device).id if isinstance(device, int) else device.id
         self._name, self._capacity = name, int(capacity)
         self._arrived: deque[Any] = deque()  # received for waits that were left
+        supports("acltdtCreateChannelWithCapacity")  # opens the library that has these functions
         out = ffi.new("void **")
         code = self._create(
             lifecycle.owner_of(where), out, lib.ascend_rt_create_channel, where, encoded, self._capacity, out
@@ -326,8 +328,6 @@ class Channel(Resource):
 
 def _items(arrays: tuple[ArrayLike, ...]) -> tuple[Any, object]:
     """Return the items of a message, and what must live as long."""
-    from ascend_rt._memory import tensors
-
     if not arrays:
         raise ValueError("a message needs at least one array")
     found = [tensors.tensor(array) for array in arrays]
@@ -343,8 +343,6 @@ def _items(arrays: tuple[ArrayLike, ...]) -> tuple[Any, object]:
 
 def _arrays(cell: Any) -> tuple[NDArray[Any], ...]:
     """Return copies of the items of a received dataset."""
-    from ascend_rt._memory import tensors
-
     dataset = cell[0]
     shape, item = ffi.new("int64_t[]", tensors.MOST_DIMENSIONS), ffi.new("ascend_rt_item *")
     arrays, mark = [], None

@@ -384,6 +384,7 @@ def test_a_device_is_needed(run: Callable[..., Any]) -> None:
     assert others == ["AclError 500001"] * 2
 
 
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_products(run: Callable[..., Any], product: str) -> None:
     result = run(
