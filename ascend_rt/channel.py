@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from math import ceil
+from operator import index
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ascend_rt._memory import tensors
 from ascend_rt._runtime import blocking, lifecycle
-from ascend_rt._runtime.driver import address, check, ffi, is_expected, lib, load
+from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, load, supports
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import FOR_EVER, limit_of
 from ascend_rt.context import current_device_id
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 _EMPTY = lib.ACL_ERROR_RT_QUEUE_EMPTY
 _FULL = lib.ACL_ERROR_RT_QUEUE_FULL
 _INTERRUPTED = lib.ACL_ERROR_RT_WAIT_TIMEOUT  # only the simulator, for a signal of the main thread
+_STOPPED = lib.ACL_ERROR_FAILURE
 _TENSOR = lib.ACL_TENSOR_DATA_TENSOR
 _END = lib.ACL_TENSOR_DATA_END_OF_SEQUENCE
 _ABNORMAL = lib.ACL_TENSOR_DATA_ABNORMAL
@@ -81,7 +85,7 @@ class Channel(Resource):
     (2, 2) [2]
     """
 
-    __slots__ = ("_arrived", "_capacity", "_name")
+    __slots__ = ("_arrived", "_capacity", "_is_stopped", "_name")
     _what = "channel"
 
     def __init__(self, name: str, capacity: int, *, device: Device | int | None = None) -> None:
@@ -91,11 +95,12 @@ class Channel(Resource):
         encoded = name.encode()
         if len(encoded) > 127 or b"\0" in encoded:
             raise ValueError(f"the name {name!r} has more than 127 bytes, or a zero byte")
-        if not 2 <= capacity <= 8192:
+        if not 2 <= index(capacity) <= 8192:
             raise ValueError(f"the capacity must be 2 to 8192 messages, got {capacity}")
         where = current_device_id() if device is None else Device(device).id if isinstance(device, int) else device.id
-        self._name, self._capacity = name, int(capacity)
+        self._name, self._capacity, self._is_stopped = name, index(capacity), False
         self._arrived: deque[Any] = deque()  # received for waits that were left
+        supports("acltdtCreateChannelWithCapacity")  # opens the library that has these functions
         out = ffi.new("void **")
         code = self._create(
             lifecycle.owner_of(where), out, lib.ascend_rt_create_channel, where, encoded, self._capacity, out
@@ -193,10 +198,19 @@ class Channel(Resource):
         -----
         ``acltdtReceiveTensor``; blocking, without the GIL; needs no context. If Ctrl-C ends a wait, no message is lost.
         """
-        code = 0 if self._arrived else self._wait(self._take, _EMPTY, limit_of(timeout))
-        if code:
-            check(code, "acltdtReceiveTensor")
-        return _arrays(self._arrived.popleft())
+        cell = self._next() or _new_cell()
+        try:
+            if cell[0] == ffi.NULL:
+                code = self._wait(partial(self._take, cell), _EMPTY, limit_of(timeout))
+                if code:
+                    check(code, "acltdtReceiveTensor")
+            return _arrays(cell)
+        except EndOfSequence:
+            raise
+        except BaseException:  # perhaps raised by a signal handler after the message had arrived
+            if cell[0] != ffi.NULL:
+                self._arrived.appendleft(cell)
+            raise
 
     async def received(self) -> tuple[NDArray[Any], ...]:
         """Take the oldest message as :meth:`receive` does, without blocking the event loop of asyncio.
@@ -208,13 +222,13 @@ class Channel(Resource):
         -----
         A thread waits in C, without the GIL, unless there is a message already.
         """
-        while not self._arrived:
-            code = self._take(0)
+        while (cell := self._next()) is None:
+            code = self._take_for_next(0)
             if is_expected(code, _EMPTY):
-                await blocking.attempts_async("acltdtReceiveTensor", self._take, _EMPTY)
+                await blocking.attempts_async("acltdtReceiveTensor", self._take_for_next, _EMPTY)
             elif code:
                 check(code, "acltdtReceiveTensor")
-        return _arrays(self._arrived.popleft())
+        return _arrays(cell)
 
     def __iter__(self) -> Iterator[tuple[NDArray[Any], ...]]:
         """Iterate over the messages until the end of the sequence."""
@@ -238,10 +252,21 @@ class Channel(Resource):
                 return
             yield message
 
-    def _take(self, limit: int) -> int:
-        """Receive a message into the list of those that have arrived; the caller may have left by then."""
-        cell = ffi.gc(ffi.new("void **"), lib.ascend_rt_discard_dataset)
-        code = int(lib.ascend_rt_receive(self._handle, limit, cell))
+    def _next(self) -> Any:
+        """Return the oldest message that has arrived for a wait that was left, or None."""
+        try:
+            return self._arrived.popleft()
+        except IndexError:
+            return None
+
+    def _take(self, cell: Any, limit: int) -> int:
+        """Receive a message into a cell."""
+        return self._code(lib.ascend_rt_receive(self._handle, limit, cell), _EMPTY, limit)
+
+    def _take_for_next(self, limit: int) -> int:
+        """Receive a message for the next that asks, because the caller may have left by then."""
+        cell = _new_cell()
+        code = self._take(cell, limit)
         if not code:
             self._arrived.append(cell)
         return code
@@ -252,18 +277,21 @@ class Channel(Resource):
         """Return a function that tries to send items within a limit, and keeps alive what they refer to."""
 
         def attempt(limit: int, _: object = keep) -> int:
-            return int(lib.ascend_rt_send(self._handle, items, len(items), limit))
+            return self._code(lib.ascend_rt_send(self._handle, items, len(items), limit), _FULL, limit)
 
         return attempt
+
+    def _code(self, code: int, over: int, limit: int) -> int:
+        """Return the code of a call; a stop ends the wait in Python if it does not in the vendor's library."""
+        return _STOPPED if code == over and limit and self._is_stopped else code
 
     def _wait(self, attempt: Callable[[int], int], over: int, limit: int) -> int:
         """Call until it succeeds, fails, or the limit in milliseconds is over; return its code."""
         code = attempt(0)
         if code != over or limit == 0:
             return code
-        most = (
-            FOR_EVER if load().backend == "sim" else blocking.ATTEMPT_MS
-        )  # the simulator looks for deadlocks and signals
+        # One call on the simulator, which looks for deadlocks and for signals.
+        most = FOR_EVER if load().backend == "sim" else blocking.ATTEMPT_MS
         end = None if limit == FOR_EVER else monotonic() + limit / 1000
         while True:
             is_expected(code)
@@ -281,21 +309,21 @@ class Channel(Resource):
 
         Notes
         -----
-        ``acltdtStopChannel``; not blocking, needs no context.
+        ``acltdtStopChannel``; not blocking, needs no context. The vendor's newest library does nothing there: waits of
+        this object end within 50 milliseconds nevertheless, those of C go on.
         """
-        check(lib.acltdtStopChannel(self._handle), "acltdtStopChannel")
+        self._is_stopped = True
+        call("acltdtStopChannel", self._handle)
 
     def clear(self) -> None:
         """Drop all messages (``acltdtCleanChannel``); senders that wait continue."""
         self._arrived.clear()
-        check(lib.acltdtCleanChannel(self._handle), "acltdtCleanChannel")
+        call("acltdtCleanChannel", self._handle)
 
     def __len__(self) -> int:
         """Return the number of messages in the channel (``acltdtQueryChannelSize``); does not block."""
         out = ffi.new("size_t *")
-        code = lib.acltdtQueryChannelSize(self._handle, out)
-        if code:
-            check(code, "acltdtQueryChannelSize")
+        call("acltdtQueryChannelSize", self._handle, out)
         return int(out[0]) + len(self._arrived)
 
     def __bool__(self) -> bool:
@@ -324,10 +352,13 @@ class Channel(Resource):
         self._unmake("acltdtDestroyChannel")
 
 
+def _new_cell() -> Any:
+    """Return a place for a dataset, which is destroyed together with it."""
+    return ffi.gc(ffi.new("void **"), lib.ascend_rt_discard_dataset)
+
+
 def _items(arrays: tuple[ArrayLike, ...]) -> tuple[Any, object]:
     """Return the items of a message, and what must live as long."""
-    from ascend_rt._memory import tensors
-
     if not arrays:
         raise ValueError("a message needs at least one array")
     found = [tensors.tensor(array) for array in arrays]
@@ -343,13 +374,11 @@ def _items(arrays: tuple[ArrayLike, ...]) -> tuple[Any, object]:
 
 def _arrays(cell: Any) -> tuple[NDArray[Any], ...]:
     """Return copies of the items of a received dataset."""
-    from ascend_rt._memory import tensors
-
     dataset = cell[0]
     shape, item = ffi.new("int64_t[]", tensors.MOST_DIMENSIONS), ffi.new("ascend_rt_item *")
     arrays, mark = [], None
-    for index in range(lib.acltdtGetDatasetSize(dataset)):
-        lib.ascend_rt_describe(dataset, index, shape, item)
+    for number in range(lib.acltdtGetDatasetSize(dataset)):
+        lib.ascend_rt_describe(dataset, number, shape, item)
         if item.type in (_END, _ABNORMAL):
             mark = item.type
         else:

@@ -18,25 +18,29 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _TYPES = {
-    "bool": lib.ACL_BOOL,
-    "int8": lib.ACL_INT8,
-    "int16": lib.ACL_INT16,
-    "int32": lib.ACL_INT32,
-    "int64": lib.ACL_INT64,
-    "uint8": lib.ACL_UINT8,
-    "uint16": lib.ACL_UINT16,
-    "uint32": lib.ACL_UINT32,
-    "uint64": lib.ACL_UINT64,
-    "float16": lib.ACL_FLOAT16,
-    "float32": lib.ACL_FLOAT,
-    "float64": lib.ACL_DOUBLE,
-    "complex64": lib.ACL_COMPLEX64,
-    "complex128": lib.ACL_COMPLEX128,
-    "bfloat16": lib.ACL_BF16,  # of the package ml_dtypes
+    np.dtype(name): int(data_type)
+    for name, data_type in {
+        "bool": lib.ACL_BOOL,
+        "int8": lib.ACL_INT8,
+        "int16": lib.ACL_INT16,
+        "int32": lib.ACL_INT32,
+        "int64": lib.ACL_INT64,
+        "uint8": lib.ACL_UINT8,
+        "uint16": lib.ACL_UINT16,
+        "uint32": lib.ACL_UINT32,
+        "uint64": lib.ACL_UINT64,
+        "float16": lib.ACL_FLOAT16,
+        "float32": lib.ACL_FLOAT,
+        "float64": lib.ACL_DOUBLE,
+        "complex64": lib.ACL_COMPLEX64,
+        "complex128": lib.ACL_COMPLEX128,
+    }.items()
 }
-_NAMES = {data_type: name for name, data_type in _TYPES.items()}
+_KINDS = {data_type: kind for kind, data_type in _TYPES.items()}
+_POINTER = ffi.typeof("void *")
+_BF16 = "bfloat16"  # a type of the package ml_dtypes
 
-MOST_DIMENSIONS = 128  # of an item
+MOST_DIMENSIONS = 128
 
 
 def tensor(array: ArrayLike) -> NDArray[Any]:
@@ -48,16 +52,19 @@ def tensor(array: ArrayLike) -> NDArray[Any]:
         The runtime has no such data type.
     """
     found: NDArray[Any] = np.asarray(array, order="C")
+    if found.dtype in _TYPES:
+        return found
     if found.dtype.hasobject:
         raise TypeError(HAS_OBJECTS)
-    if found.dtype.name not in _TYPES:
+    native = found.dtype.newbyteorder("=")
+    if native not in _TYPES and native.name != _BF16:
         raise TypeError(f"the runtime has no data type for elements of {found.dtype!r}; send a view of other elements")
-    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+    return found.astype(native, copy=False)
 
 
 def data_type(array: NDArray[Any]) -> int:
     """Return the ``aclDataType`` of the elements of a :func:`tensor`."""
-    return int(_TYPES[array.dtype.name])
+    return _TYPES.get(array.dtype, int(lib.ACL_BF16))
 
 
 def array_of(content: Any, data_type: int, shape: Sequence[int]) -> NDArray[Any]:
@@ -80,13 +87,12 @@ def array_of(content: Any, data_type: int, shape: Sequence[int]) -> NDArray[Any]
 
 
 def _kind(data_type: int) -> np.dtype[Any] | None:
-    name = _NAMES.get(data_type)
-    if name != "bfloat16":
-        return None if name is None else np.dtype(name)
-    kind = getattr(sys.modules.get("ml_dtypes"), name, None)  # None: the program cannot use it
+    if data_type != lib.ACL_BF16:
+        return _KINDS.get(data_type)
+    kind = getattr(sys.modules.get("ml_dtypes"), _BF16, None)  # None: the program cannot use it
     return None if kind is None else np.dtype(kind)
 
 
 def address_of(array: NDArray[Any]) -> Any:
     """Return the address of the elements, as a pointer of C."""
-    return ffi.cast("void *", array.ctypes.data)
+    return ffi.cast(_POINTER, array.__array_interface__["data"][0])

@@ -175,6 +175,19 @@ void thread_that_waits_for_the_waiting_one() {
     }).join();
 }
 
+void channel_that_no_thread_fills() {
+    acltdtChannelHandle *const channel = acltdtCreateChannelWithCapacity(0, "numbers", 2);
+    acltdtReceiveTensor(channel, acltdtCreateDataset(), -1);
+}
+
+// Both threads receive from the channel into which the other one would send.
+void channels_in_a_circle() {
+    acltdtChannelHandle *const first = acltdtCreateChannelWithCapacity(0, "there", 2);
+    acltdtChannelHandle *const second = acltdtCreateChannelWithCapacity(0, "back", 2);
+    std::thread([=] { acltdtReceiveTensor(first, acltdtCreateDataset(), -1); }).detach();
+    acltdtReceiveTensor(second, acltdtCreateDataset(), -1);
+}
+
 // --- long waits without a deadlock: explained after the time of kLooks -----------------------------------------------
 
 std::function<void()> g_end;  // called by another thread after the parent has read the explanation
@@ -352,6 +365,19 @@ void limited_wait_in_a_cycle() {
     CHECK_OK(aclrtSynchronizeStream(b));
 }
 
+void other_thread_sends() {
+    static acltdtChannelHandle *const channel = acltdtCreateChannelWithCapacity(0, "numbers", 2);
+    std::thread sender([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(600));
+        acltdtDataset *const set = acltdtCreateDataset();
+        CHECK_OK(acltdtAddDataItem(
+            set, acltdtCreateDataItem(ACL_TENSOR_DATA_END_OF_SEQUENCE, nullptr, 0, ACL_INT8, nullptr, 0)));
+        CHECK_OK(acltdtSendTensor(channel, set, -1));
+    });
+    CHECK_OK(acltdtReceiveTensor(channel, acltdtCreateDataset(), -1));
+    sender.join();
+}
+
 struct Case {
     const char *name;
     void (*run)();
@@ -377,6 +403,10 @@ const Case kDeadlocks[] = {
      kEnd},
     {"stream behind a synchronization", stream_behind_a_synchronization, " waits forever for ",
      "for aclrtSynchronizeDevice of another thread, which waits for task 1 of stream", kEnd},
+    {"channel", channel_that_no_thread_fills, "acltdtReceiveTensor waits forever for data in channel numbers",
+     "nothing is left", kEnd},
+    {"channels in a circle", channels_in_a_circle, "acltdtReceiveTensor waits forever for data in channel ",
+     "nothing is left", kEnd},
     {"thread that is not named", thread_that_is_not_named, "aclrtSynchronizeStream waits forever for task 1",
      "which is not recorded", kEnd},
     {"thread that waits for another", thread_that_waits_for_the_waiting_one,
@@ -399,6 +429,7 @@ const Case kOthers[] = {
      "for aclrtSynchronizeDeviceWithTimeout of another thread, which waits for task 1", nullptr},
     {"hold", hold, "aclrtSynchronizeStream has waited", "is held by aclsimHold", nullptr},
     {"other process", record_of_another_process, "aclrtSynchronizeStream has waited", "of an IPC event", nullptr},
+    {"channel", other_thread_sends, "acltdtReceiveTensor has waited", "data in channel numbers", nullptr},
     {"limit", limited_wait_in_a_cycle, "aclrtSynchronizeStream has waited", "waits for event", nullptr},
 };
 

@@ -21,6 +21,55 @@ aclrtPhysicalMemProp device_memory() {
 const char kSymbol = 0;  // is the symbol of a variable of a device program
 aclError allocate_managed() { return aclrtMemAllocManaged(&g_made, kSize, ACL_RT_MEM_ATTACH_GLOBAL); }
 
+// --- channels -------------------------------------------------------------------------------------------------------
+
+acltdtChannelHandle *g_channel = nullptr;
+acltdtDataset *g_sent = nullptr, *g_received = nullptr;
+acltdtDataItem *g_item = nullptr;
+
+void prepare_channel() {
+    static std::int64_t count = 4096;
+    static char data[4096];
+    g_channel = acltdtCreateChannelWithCapacity(0, "without memory", 2);
+    g_sent = acltdtCreateDataset();
+    g_received = acltdtCreateDataset();
+    g_item = acltdtCreateDataItem(ACL_TENSOR_DATA_TENSOR, &count, 1, ACL_INT8, data, sizeof data);
+    CHECK_OK(acltdtAddDataItem(g_sent, g_item));
+    CHECK_OK(acltdtSendTensor(g_channel, g_sent, 0));
+}
+
+std::size_t messages() {
+    std::size_t count = 0;
+    CHECK_OK(acltdtQueryChannelSize(g_channel, &count));
+    return count;
+}
+
+void end_channel() {
+    CHECK_OK(acltdtDestroyChannel(g_channel));
+    CHECK_OK(acltdtDestroyDataset(g_sent));
+    CHECK_OK(acltdtDestroyDataset(g_received));
+    CHECK_OK(acltdtDestroyDataItem(g_item));
+}
+
+void test_channel(aclError (*call)(), std::size_t messages_after) {
+    bool has_failed = true;
+    for (long n = 0; has_failed; ++n) {
+        prepare_channel();
+        Shortage shortage(n, /*on_any_thread=*/false);
+        const aclError code = call();
+        has_failed = shortage.end();
+        CHECK(code == ACL_SUCCESS || (has_failed && code == ACL_ERROR_RT_MEMORY_ALLOCATION));
+        CHECK(messages() == (code == ACL_SUCCESS ? messages_after : 1));  // nothing is lost
+        CHECK(acltdtGetDatasetSize(g_received) == (code == ACL_SUCCESS && messages_after == 0 ? 1 : 0));
+        end_channel();
+    }
+}
+
+void a_channel_loses_nothing_without_memory() {
+    test_channel([] { return acltdtSendTensor(g_channel, g_sent, -1); }, 2);
+    test_channel([] { return acltdtReceiveTensor(g_channel, g_received, -1); }, 0);
+}
+
 const Case kCases[] = {
     {"aclrtCreateStream", no_preparation, [] { return aclrtCreateStream(&g_made); },
      [] { CHECK_OK(aclrtDestroyStream(g_made)); }},
@@ -344,6 +393,7 @@ void nothing_that_cancels_a_task_needs_memory() {
 
 const Test kTests[] = {
     {"cancel", nothing_that_cancels_a_task_needs_memory},
+    {"channel", a_channel_loses_nothing_without_memory},
 };
 
 }  // namespace

@@ -95,7 +95,7 @@ def record(name):
     original = overridden.enter_context(lib.override(name, call))
 
 for name, function in list(vars(lib).items()):
-    if name.startswith(("aclrt", "aclmdlRI", "aclprof")) and callable(function) and name not in QUESTIONS:
+    if name.startswith(("aclrt", "aclmdlRI", "aclprof", "acltdt")) and callable(function) and name not in QUESTIONS:
         record(name)
 found = {}
 for name in sys.argv[2:]:

@@ -15,8 +15,8 @@ import pytest
 from support.codes import INVALID_PARAM, PRODUCTS
 
 import ascend_rt
-from ascend_rt import Channel, Device, EndOfSequence, ffi, lib
-from ascend_rt.errors import AclError, ClosedError, NoContext, Timeout
+from ascend_rt import Channel, Device, EndOfSequence, ffi, lib, sim
+from ascend_rt.errors import AclError, ClosedError, InvalidArgument, NoContext, OutOfMemory, Timeout
 from ascend_rt.testing import no_leaks
 
 STOPPED = 500001
@@ -258,6 +258,15 @@ def test_ctrl_c_ends_a_wait(run: Callable[..., Any]) -> None:
     assert (result.stdout, result.returncode) == ("2\n", 0), result.stderr
 
 
+def test_receivers_take_turns(channel: Channel) -> None:
+    receivers = [Background(lambda: [int(channel.receive()[0]) for _ in range(50)]) for _ in range(4)]
+    for number in range(200):
+        channel.send(number)
+    taken = [receiver.end() for receiver in receivers]
+    assert all(numbers == sorted(numbers) for numbers in taken)
+    assert sorted(number for numbers in taken for number in numbers) == list(range(200))
+
+
 # --- sequences -------------------------------------------------------------------------------------------------------
 
 
@@ -352,6 +361,7 @@ def test_texts_and_properties(channel: Channel, device: Device) -> None:
         (("x", 1), ValueError),
         (("x", 8193), ValueError),
         (("x", "2"), TypeError),
+        (("x", 2.5), TypeError),
     ],
     ids=repr,
 )
@@ -384,6 +394,7 @@ def test_a_device_is_needed(run: Callable[..., Any]) -> None:
     assert others == ["AclError 500001"] * 2
 
 
+@pytest.mark.simulator("products")
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_products(run: Callable[..., Any], product: str) -> None:
     result = run(
@@ -449,3 +460,77 @@ def test_discarded_channels_and_messages_leave_nothing(device: Device) -> None:
 def test_the_name_is_public() -> None:
     assert ascend_rt.Channel is Channel
     assert issubclass(EndOfSequence, ascend_rt.AscendError)
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.simulator("faults")
+def test_failing_calls_raise_and_lose_nothing(channel: Channel) -> None:
+    with sim.faults():
+        channel.send(1)
+        sim.fail_call("acltdtSendTensor", 207001)
+        with pytest.raises(OutOfMemory):
+            channel.send(2)
+        sim.fail_call("acltdtReceiveTensor", 107000)
+        with pytest.raises(InvalidArgument):
+            channel.receive()
+        assert int(channel.receive()[0]) == 1
+        for function in ("acltdtCreateDataset", "acltdtCreateDataItem"):
+            sim.fail_call(function, 100000)
+            with pytest.raises(AclError):
+                channel.send(3)
+        sim.fail_call("acltdtCreateChannelWithCapacity", 207001)
+        with pytest.raises(AclError):
+            Channel("fails", 2)
+    assert len(channel) == 0
+
+
+@pytest.mark.simulator("faults")
+def test_a_lost_device_refuses_messages(run: Callable[..., Any]) -> None:
+    result = run(
+        "-c",
+        textwrap.dedent("""
+        from ascend_rt import Channel, Device, DeviceLost, sim
+        Device(0).set_current()
+        channel = Channel("lost", 2)
+        sim.lose_device(0)
+        for call in (lambda: channel.send(1), channel.receive, lambda: Channel("new", 2)):
+            try:
+                call()
+            except Exception as error:
+                print(type(error).__name__)
+        channel.close()
+        """),
+    )
+    assert result.stdout.split() == ["DeviceLost", "DeviceLost", "AclError"], result.stderr
+
+
+@pytest.mark.simulator("internals", "about the memory check")
+def test_the_end_of_received_memory_that_a_task_still_reads_is_found(run: Callable[..., Any]) -> None:
+    result = run(
+        "-c",
+        textwrap.dedent("""
+        import numpy as np
+        from ascend_rt import Buffer, Channel, Device, Stream, ffi, lib
+        from ascend_rt.testing import Latch
+        Device(0).set_current()
+        channel, buffer, stream = Channel("read late", 2), Buffer(4096), Stream()
+        for waits in (True, False):
+            channel.send(np.full(4096, 7, np.uint8))
+            dataset = lib.acltdtCreateDataset()
+            assert lib.acltdtReceiveTensor(channel._handle, dataset, 0) == 0
+            data = lib.acltdtGetDataAddrFromItem(lib.acltdtGetDataItem(dataset, 0))
+            to, on = ffi.cast("void *", buffer.handle), ffi.cast("void *", stream.handle)
+            latch = Latch(stream)
+            assert lib.aclrtMemcpyAsync(to, 4096, data, 4096, lib.ACL_MEMCPY_HOST_TO_DEVICE, on) == 0
+            if waits:
+                latch.release()
+                stream.synchronize()
+            assert lib.acltdtDestroyDataset(dataset) == 0
+            latch.release()
+        """),
+        ASCEND_RT_SIM_CHECK="memory",
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("acltdtDestroyDataset") == 1, result.stderr

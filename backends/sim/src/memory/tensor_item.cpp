@@ -11,7 +11,10 @@ const char *name_of(Dataset::Side side) { return side == Dataset::Side::Device ?
 
 }  // namespace
 
-void PinnedRelease::operator()(void *address) const { memory->space().free_pinned(address); }
+void PinnedRelease::operator()(void *address) const {
+    note_release(*memory, address);
+    memory->space().free_pinned(address);
+}
 
 PinnedBlock allocate_pinned_block(Memory &memory, Lock &lock, std::uint64_t size) {
     Heap &heap = memory.space().pinned();
@@ -22,7 +25,9 @@ PinnedBlock allocate_pinned_block(Memory &memory, Lock &lock, std::uint64_t size
              static_cast<unsigned long long>(size));
     }
     heap.set_owner(address, Owner::Runtime);
-    return {address, PinnedRelease{&memory}};
+    PinnedBlock block(address, PinnedRelease{&memory});
+    note_allocation(memory, address, size);
+    return block;
 }
 
 void Dataset::add(const DataItem &item) {
@@ -65,9 +70,6 @@ void Dataset::receive(const std::vector<Ref<DataItem>> &items, PinnedBlock &bloc
     items_ = std::move(handles);
     block_ = std::move(block);
     has_received_ = true;
-    if (block_ != nullptr) {
-        note_allocation(memory_, block_.get(), memory_.space().find(block_.get())->size);
-    }
 }
 
 void Dataset::clear_received() {
@@ -80,10 +82,7 @@ void Dataset::clear_received() {
         }
     }
     items_.clear();
-    if (block_ != nullptr) {
-        note_release(memory_, block_.get());
-        block_.reset();
-    }
+    block_.reset();
 }
 
 }  // namespace aclsim
