@@ -13,7 +13,7 @@ from timeit import Timer
 import numpy as np
 
 import ascend_rt
-from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream
+from ascend_rt import Binary, Buffer, Device, Event, Kernel, MemoryPool, PinnedBuffer, Queue, Stream
 from ascend_rt.testing import Latch
 from ascend_rt_measure.bench import building, timing
 from ascend_rt_measure.bench.ids import PAIRS, TASKS
@@ -268,6 +268,21 @@ def pool_malloc_free(size: int) -> Iterator[Timed]:
         stream.synchronize()
 
 
+@contextmanager
+def queue_round_trip() -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        put, get = queue.put, queue.get
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            put(data)
+            get()
+        return perf_counter() - begin
+
+    data = np.zeros(64, np.uint8)
+    with Device(), Queue() as queue:
+        yield timed
+
+
 # --- spellings -------------------------------------------------------------------------------------------------------
 
 _AT_ONCE = 500  # loops whose tasks fit into the queue of a stream
@@ -315,6 +330,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "malloc_free_4KiB": partial(malloc_free, 4 * KIB),
     "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
+    "queue_round_trip": queue_round_trip,
     **{each.id: partial(spelled, each.code) for each in SPELLINGS},
 }
 

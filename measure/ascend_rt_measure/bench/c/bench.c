@@ -52,6 +52,7 @@ static const Benchmark benchmarks[] = {
     {"malloc_free_4KiB", malloc_free_4KiB, NULL},
     {"malloc_free_4MiB", malloc_free_4MiB, NULL},
     {"pool_malloc_free_4MiB", pool_malloc_free_4MiB, NULL},
+    {"queue_round_trip", queue_round_trip, NULL},
     {"malloc_free_among_1000000", malloc_free_among_1000000, NULL},
     {"call_floor", call_floor, "aclsimNoOp"},
     {"spin_round_trip", spin_round_trip, NULL},
