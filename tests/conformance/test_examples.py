@@ -117,3 +117,11 @@ def test_built_in_task_random_num_task(run: Run) -> None:
     kept = np.unpackbits(np.array(mask, np.uint8)).mean()
     assert abs(kept - 0.6) < 6 * 0.5 / NUMBERS**0.5
     assert all(len(set(numbers)) > NUMBERS // 16 for numbers in (normal, truncated, uniform, integers))
+
+
+def test_tdt_queue_simple_queue(run: Run) -> None:
+    assert run("simple_queue") == ["simple_queue", 4]
+
+
+def test_tdt_queue_queue_route(run: Run) -> None:
+    assert run("queue_route") == [1, True]
