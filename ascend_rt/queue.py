@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     import numpy as np
-    from numpy.typing import ArrayLike
     from typing_extensions import Self
 
 _Result = TypeVar("_Result")
@@ -180,7 +179,7 @@ class Queue:
 
     # --- arrays ------------------------------------------------------------------------------------------------------
 
-    def put(self, array: ArrayLike, timeout: float | None = None) -> None:
+    def put(self, array: Any, timeout: float | None = None) -> None:
         """Put a copy of an array at the end of the queue; wait while it is full.
 
         Parameters
@@ -244,7 +243,7 @@ class Queue:
         while (array := self._get(FOR_EVER)) is not None:
             yield array
 
-    async def put_async(self, array: ArrayLike) -> None:
+    async def put_async(self, array: Any) -> None:
         """Put a copy of an array as :meth:`put` does, without blocking the event loop of asyncio.
 
         It looks for room every few milliseconds, for a millisecond. Limit the time with :func:`asyncio.timeout` or

@@ -117,7 +117,10 @@ nitpick_ignore_regex = [
         r"AbstractContextManager|AnyStream|Attempt|CaptureFailure|CaptureMode|Foreign(Event|Stream)|HostMemory|Operand|"
         r"Operation|Type",
     ),
-    (r"py:(class|obj)", r"(ascend_rt\.(pinned_)?memory\.)?(ArrayLike|DTypeLike|ItemT|KnownDType|NDArray|ScalarT|Shape)"),
+    (
+        r"py:(class|obj)",
+        r"(ascend_rt\.(pinned_)?memory\.)?(ArrayLike|DTypeLike|ItemT|KnownDType|NDArray|ScalarT|Shape)",
+    ),
 ]
 
 

@@ -149,3 +149,11 @@ def test_tdt_channel_simple_channel(run: Run) -> None:
 
 def test_tdt_channel_channel_capacity(run: Run) -> None:
     assert run("channel_capacity") == [0, 0, 0, "", 1, 2, QUEUE_FULL]
+
+
+def test_tdt_queue_simple_queue(run: Run) -> None:
+    assert run("simple_queue") == ["simple_queue", 4]
+
+
+def test_tdt_queue_queue_route(run: Run) -> None:
+    assert run("queue_route") == [1, True]

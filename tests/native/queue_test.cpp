@@ -460,7 +460,7 @@ void processes_may_be_killed_at_any_moment() {
 
 // A wait without a limit ends when the process that it waited for is killed.
 void a_wait_for_a_killed_process_ends() {
-    Pipe to_owner, to_user;
+    Pipe to_owner, to_user, attached;
     const Child owner([&] {
         start();
         const std::uint32_t queue = new_queue(4);
@@ -476,10 +476,10 @@ void a_wait_for_a_killed_process_ends() {
         const auto queue = to_user.get<std::uint32_t>();
         to_owner.put(getpid());
         attach(queue);
-        to_user.put(1);
+        attached.put(1);
         pause();
     });
-    to_user.get<int>();
+    attached.get<int>();
     user.kill();
     owner.join();
 }

@@ -736,6 +736,53 @@ def channel_capacity() -> list[Any]:
     return results
 
 
+def _queue(name: bytes) -> Any:
+    attributes, depth = lib.acltdtCreateQueueAttr(), ffi.new("uint32_t *", 4)
+    text, length, number = ffi.new("char[]", name), ffi.new("size_t *"), ffi.new("uint32_t *")
+    ok(lib.acltdtSetQueueAttr(attributes, lib.ACL_TDT_QUEUE_NAME_PTR, 8, ffi.new("char *[1]", [text])))
+    ok(lib.acltdtSetQueueAttr(attributes, lib.ACL_TDT_QUEUE_DEPTH_UINT32, 4, depth))
+    given, deep = ffi.new("char **"), ffi.new("uint32_t *")
+    ok(lib.acltdtGetQueueAttr(attributes, lib.ACL_TDT_QUEUE_NAME_PTR, 8, length, given))
+    ok(lib.acltdtGetQueueAttr(attributes, lib.ACL_TDT_QUEUE_DEPTH_UINT32, 4, length, deep))
+    described = [ffi.string(given[0]).decode(), deep[0]]
+    ok(lib.acltdtCreateQueue(attributes, number))
+    ok(lib.acltdtDestroyQueueAttr(attributes))
+    return number[0], described
+
+
+def simple_queue() -> Any:
+    with device(context=False):
+        number, described = _queue(b"simple_queue")
+        ok(lib.acltdtDestroyQueue(number))
+    return described
+
+
+def queue_route() -> Any:
+    with device(context=False):
+        ends = [_queue(name)[0] for name in (b"route_src_queue", b"route_dst_queue")]
+        route, bound, found = lib.acltdtCreateQueueRoute(*ends), *(lib.acltdtCreateQueueRouteList() for _ in range(2))
+        ok(lib.acltdtAddQueueRoute(bound, route))
+        ok(lib.acltdtBindQueueRoutes(bound))
+        query = lib.acltdtCreateQueueRouteQueryInfo()
+        for kind, value in enumerate([lib.ACL_TDT_QUEUE_ROUTE_QUERY_SRC_AND_DST, *ends]):
+            ok(lib.acltdtSetQueueRouteQueryInfo(query, kind, 4, ffi.new("uint32_t *", value)))
+        ok(lib.acltdtQueryQueueRoutes(query, found))
+        count, view = lib.acltdtGetQueueRouteNum(found), lib.acltdtCreateQueueRoute(*ends)
+        ok(lib.acltdtGetQueueRoute(found, 0, view))
+        size, values = ffi.new("size_t *"), ffi.new("int32_t[3]")
+        for kind in range(3):
+            ok(lib.acltdtGetQueueRouteParam(view, kind, 4, size, values + kind))
+        ok(lib.acltdtDestroyQueueRoute(view))
+        ok(lib.acltdtUnbindQueueRoutes(bound))
+        for routes in (found, bound):
+            ok(lib.acltdtDestroyQueueRouteList(routes))
+        ok(lib.acltdtDestroyQueueRouteQueryInfo(query))
+        ok(lib.acltdtDestroyQueueRoute(route))
+        for end in reversed(ends):
+            ok(lib.acltdtDestroyQueue(end))
+    return [count, list(values) == [*ends, lib.ACL_TDT_QUEUE_ROUTE_BIND]]
+
+
 def struct_floats(*values: float) -> tuple[bytes, ...]:
     return tuple(struct.pack("<f", value) for value in values)
 

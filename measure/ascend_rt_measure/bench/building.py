@@ -18,7 +18,17 @@ from ascend_rt.cli.terminal import CommandError
 SOURCES = Path(__file__).resolve().parent / "c"
 HEADERS = Path(backends.__file__).parent
 
-_BENCH = ("bench.c", "channels.c", "crowds.c", "events.c", "floors.c", "graphs.c", "kernels.c", "memory.c", "profiles.c")
+_BENCH = (
+    "bench.c",
+    "channels.c",
+    "crowds.c",
+    "events.c",
+    "floors.c",
+    "graphs.c",
+    "kernels.c",
+    "memory.c",
+    "profiles.c",
+)
 _VARIABLES = {".c": ("CC", "cc"), ".cpp": ("CXX", "c++")}
 _STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=c++17"}
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import ascend_rt
-from ascend_rt import Binary, Buffer, Channel, Device, Event, Kernel, MemoryPool, PinnedBuffer, Stream, profiling
+from ascend_rt import Binary, Buffer, Channel, Device, Event, Kernel, MemoryPool, PinnedBuffer, Queue, Stream, profiling
 from ascend_rt._runtime.driver import pointer
 from ascend_rt.testing import Latch
 from ascend_rt_measure.bench import building, raw, timing
@@ -284,6 +284,21 @@ def pool_malloc_free(size: int) -> Iterator[Timed]:
         stream.synchronize()
 
 
+@contextmanager
+def queue_round_trip() -> Iterator[Timed]:
+    def timed(loops: int) -> float:
+        put, get = queue.put, queue.get
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            put(data)
+            get()
+        return perf_counter() - begin
+
+    data = np.zeros(64, np.uint8)
+    with Device(), Queue() as queue:
+        yield timed
+
+
 # --- spellings -------------------------------------------------------------------------------------------------------
 
 _AT_ONCE = 500  # loops whose tasks fit into the queue of a stream
@@ -349,6 +364,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
     "send_receive_4KiB": partial(send_receive, 4 * KIB),
+    "queue_round_trip": queue_round_trip,
     **{each.id: partial(spelled, each.code) for each in SPELLINGS},
 }
 

@@ -162,6 +162,7 @@ BENCHMARKS = (
     Benchmark("malloc_free_4MiB", _MALLOC, LAYERS),
     Benchmark("pool_malloc_free_4MiB", "aclrtMemPoolMallocAsync; aclrtMemPoolFreeAsync"),
     Benchmark("send_receive_4KiB", _SEND_RECEIVE),
+    Benchmark("queue_round_trip", "acltdtEnqueueData of 64 bytes; acltdtDequeueData"),
     Benchmark(
         "malloc_free_among_1000000",
         "aclrtFree of a random one of 1,000,000 allocations of 512 bytes to 4 KiB; aclrtMalloc of another one",

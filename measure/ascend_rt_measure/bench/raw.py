@@ -470,6 +470,28 @@ def pool_malloc_free(size: int) -> Iterator[Timed]:
 
 
 @contextmanager
+def queue_round_trip() -> Iterator[Timed]:
+    def timed(loops: int, put: Any = lib.acltdtEnqueueData, get: Any = lib.acltdtDequeueData) -> float:
+        begin = perf_counter()
+        for _ in repeat(None, loops):
+            put(queue, data, 64, null, 0, 1, 0)
+            get(queue, data, 64, size, null, 0, 1)
+        return perf_counter() - begin
+
+    data, size, null = ffi.new("char[64]"), ffi.new("size_t *"), ffi.NULL
+    with _device():
+        number = ffi.new("uint32_t *")
+        ok(lib.acltdtCreateQueue, null, number)
+        queue = number[0]
+        ok(lib.acltdtEnqueueData, queue, data, 64, null, 0, 1, 0)
+        ok(lib.acltdtDequeueData, queue, data, 64, size, null, 0, 1)
+        try:
+            yield timed
+        finally:
+            ok(lib.acltdtDestroyQueue, queue)
+
+
+@contextmanager
 def call_floor() -> Iterator[Timed]:
     yield timing.loop2(lib.ascend_rt_no_op, ffi.NULL, ffi.NULL)
 
@@ -548,6 +570,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "malloc_free_4MiB": partial(malloc_free, 4 * MIB),
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
     "send_receive_4KiB": partial(send_receive, 4 * KIB),
+    "queue_round_trip": queue_round_trip,
     "call_floor": call_floor,
     "call_table": call_table,
 }

@@ -106,6 +106,23 @@ void Queues::end(Queue &queue) {
     queue.changed.notify_all();
 }
 
+// Ends a queue without failing: what a process that is stopped keeps locked ends with its last user.
+void Queues::end_with_device(Queue &queue) {
+    const KeptText text;
+    try {
+        const QueueDirectory::Step step(directory_);
+        for (const Route &route : directory_.routes()) {
+            if (route.source == queue.number || route.destination == queue.number) {
+                count_route(route, -1);
+                directory_.remove_route(route.source, route.destination);
+            }
+        }
+        end(queue);
+    } catch (const Failure &) {
+        queues_.erase(queue.number);
+    }
+}
+
 void Queues::device_closed(Device &device) {
     std::vector<Ref<Queue>> ending;
     for (const auto &[number, queue] : queues_) {
@@ -114,18 +131,12 @@ void Queues::device_closed(Device &device) {
         }
     }
     for (const Ref<Queue> &queue : ending) {
-        queues_.erase(queue->number);
-        queue->changed.notify_all();
         if (queue->is_own && queue->ring->is_open()) {
-            const QueueDirectory::Step step(directory_);
-            for (const Route &route : directory_.routes()) {
-                if (route.source == queue->number || route.destination == queue->number) {
-                    count_route(route, -1);
-                    directory_.remove_route(route.source, route.destination);
-                }
-            }
-            end(*queue);
+            end_with_device(*queue);
+        } else {
+            queues_.erase(queue->number);
         }
+        queue->changed.notify_all();
     }
 }
 

@@ -90,6 +90,7 @@ class Queues final : public Resident {
               Attempt attempt) REQUIRES(engine_lock);
     Ref<Queue> add(Ref<Queue> queue) REQUIRES(engine_lock);
     void end(Queue &queue) REQUIRES(engine_lock);
+    void end_with_device(Queue &queue) REQUIRES(engine_lock);
     void note_change(Queue &queue) REQUIRES(engine_lock);
     bool bind_one(const Route &route) REQUIRES(engine_lock);
     void count_route(const Route &route, std::int32_t change) REQUIRES(engine_lock);

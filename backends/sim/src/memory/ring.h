@@ -60,7 +60,7 @@ class Ring {
     // Changes with every message that comes or goes. Requires no lock.
     virtual std::uint64_t changes() const = 0;
     virtual bool is_shared() const { return false; }
-    virtual std::uint32_t rights() const { return kAllRights; }  // those of this process
+    virtual std::uint32_t rights() const { return kAllRights; }  // granted to this process; the ring is open
     // Counts the routes from and to the queue.
     virtual std::atomic<std::uint32_t> &routes() = 0;
 

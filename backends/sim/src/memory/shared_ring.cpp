@@ -11,11 +11,6 @@
 #include "support/error.h"
 
 namespace aclsim {
-namespace {
-
-constexpr std::size_t kMembers = 64;
-constexpr std::uint32_t kOpen = 1, kClosed = 2;
-constexpr std::uint32_t kMinDepth = 2;
 
 // A buffer of a message, as it lies in a slot or, if it is not the first of the message, in a further part.
 struct PartInfo {
@@ -23,6 +18,12 @@ struct PartInfo {
     std::uint64_t length;
     std::array<unsigned char, BufferPart::kUserData> user_data;
 };
+
+namespace {
+
+constexpr std::size_t kMembers = 64;
+constexpr std::uint32_t kOpen = 1, kClosed = 2;
+constexpr std::uint32_t kMinDepth = 2;
 
 PartInfo info_of(const BufferPart &part, std::uint64_t size) { return {size, part.length, part.user_data}; }
 
@@ -268,7 +269,7 @@ std::atomic<std::uint32_t> &SharedRing::routes() { return shared().routes; }
 // --- members ---------------------------------------------------------------------------------------------------------
 
 std::uint32_t SharedRing::rights() const {
-    return own_row_ && is_whole() ? shared().members[*own_row_].rights.load() & kAllRights : 0U;
+    return own_row_ ? shared().members[*own_row_].rights.load() & kAllRights : 0U;
 }
 
 std::size_t SharedRing::member_byte(std::size_t index) const {

@@ -55,6 +55,7 @@ static const Benchmark benchmarks[] = {
     {"malloc_free_4MiB", malloc_free_4MiB, NULL},
     {"pool_malloc_free_4MiB", pool_malloc_free_4MiB, NULL},
     {"send_receive_4KiB", send_receive_4KiB, NULL},
+    {"queue_round_trip", queue_round_trip, NULL},
     {"malloc_free_among_1000000", malloc_free_among_1000000, NULL},
     {"call_floor", call_floor, "aclsimNoOp"},
     {"spin_round_trip", spin_round_trip, NULL},

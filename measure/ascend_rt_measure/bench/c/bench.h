@@ -127,6 +127,7 @@ double memcpy_64MiB(uint64_t loops);
 double malloc_free_4KiB(uint64_t loops);
 double malloc_free_4MiB(uint64_t loops);
 double pool_malloc_free_4MiB(uint64_t loops);
+double queue_round_trip(uint64_t loops);
 double malloc_free_among_1000000(uint64_t loops);
 
 /* floors.c */
