@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from support.codes import (
-    DRIVER,
     GARBAGE,
     INTERNAL,
     INVALID_HANDLE,
     INVALID_PARAM,
+    MODEL_EXECUTE,
     OK,
     RT_PARAM,
     STREAM_CONTEXT,
@@ -277,4 +277,4 @@ def test_the_descriptor(product: str, child: Callable[..., Any]) -> None:
     assert before[length : length + 4] == bytes.fromhex("ddccbbaa")
     assert after[:head] != before[:head]
     assert after[head:] == before[head:]
-    assert (misplaced, codes, freed) == (RT_PARAM, [OK, OK], DRIVER)
+    assert (misplaced, codes, freed) == (RT_PARAM, [OK, OK], MODEL_EXECUTE)

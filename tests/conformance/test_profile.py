@@ -185,18 +185,6 @@ def test_a_function_that_the_card_refuses_does_nothing(child: Any, profile: Prof
     assert others == [OK, OK, UNSUPPORTED]
 
 
-def test_what_is_not_simulated_answers_as_the_card(child: Any, profile: Profile) -> None:
-    script = """
-        name, code = sys.argv[1], None
-        assert not lib.aclsimIsSimulated(name.encode())
-        function = getattr(lib, name)
-        told([function(*[ffi.cast(it, 0) for it in ffi.typeof(function).args]), text()])
-    """
-    code, words = child(script, "acltdtDestroyQueue", **profile(codes={"acltdtDestroyQueue": {"207000": 500001}}))
-    assert code == 500001
-    assert " has 500001 in place of 207000" in words
-
-
 def test_a_fault_on_demand_keeps_its_code(calls: Callable[..., list[Any]], profile: Profile) -> None:
     environment = profile(codes={"aclrtSetDevice": {"207001": 1}})
     answers = calls([["aclrtSetDevice", 0]], ASCEND_RT_SIM_FAULTS="call:aclrtSetDevice:1=207001", **environment)
