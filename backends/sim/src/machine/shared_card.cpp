@@ -75,7 +75,7 @@ void SharedCard::count(Resource resource, std::uint64_t amount) {
 
 void SharedCard::give_back(Resource resource, std::uint64_t amount) {
     held_[resource] -= amount;
-    if (memory_ != nullptr && (resource == kBytes || memory_->has_its_size())) {
+    if (memory_ != nullptr && (resource == kBytes || has_its_size(std::chrono::steady_clock::now()))) {
         publish(resource);  // in a table without a name this is of no use, and of no harm
     }
 }
@@ -122,14 +122,23 @@ std::size_t SharedCard::byte_of(std::size_t row) { return offsetof(Table, rows) 
 // so requests for memory skip it as long as they fit.
 bool SharedCard::has_table(Resource resource) { return memory_ != nullptr && (resource == kBytes || is_whole()); }
 
-// A truncated table ends the process that touches it, so its size is asked for at each use. A removed one only makes
-// new processes count apart, and asking for its name takes three times as long as creating a stream.
+// A truncated table ends the process that touches it. No check can exclude a truncation between the check and the use,
+// so one in ten microseconds is enough; it takes a fifth of the time of creating a stream.
+bool SharedCard::has_its_size(Time now) {
+    constexpr auto kInterval = std::chrono::microseconds(10);
+    if (now - size_seen_ >= kInterval && memory_->has_its_size()) {
+        size_seen_ = now;
+    }
+    return now - size_seen_ < kInterval;
+}
+
+// A removed table only makes new processes count apart, and asking for its name takes as long as creating a stream.
 bool SharedCard::is_whole() {
     constexpr auto kInterval = std::chrono::milliseconds(1);
-    if (!memory_->has_its_size()) {
+    const Time now = std::chrono::steady_clock::now();
+    if (!has_its_size(now)) {
         return false;
     }
-    const auto now = std::chrono::steady_clock::now();
     if (now - name_seen_ >= kInterval && memory_->has_its_name()) {
         name_seen_ = now;
     }

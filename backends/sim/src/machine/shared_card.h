@@ -26,9 +26,9 @@ class SharedCard {
 
     // Cards of different products or different numbers share nothing, and neither do cards of different users, except
     // with ASCEND_RT_SIM_CARDS=all-users. The table is opened at the first use, and again if another process has
-    // truncated it, or removed it more than a millisecond ago. If the host cannot share the table, the process prints a
-    // message and uses the card alone; with ASCEND_RT_SIM_CARDS=shared or all-users, the use fails with
-    // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
+    // truncated it more than ten microseconds ago, or removed it more than a millisecond ago. If the host cannot share
+    // the table, the process prints a message and uses the card alone; with ASCEND_RT_SIM_CARDS=shared or all-users,
+    // the use fails with ACL_ERROR_RT_RESOURCE_ALLOC_FAIL.
     SharedCard(const std::string &product, std::uint32_t number);
     // Returns false if all processes together would exceed the capacity.
     bool take(Resource resource, std::uint64_t amount, std::uint64_t capacity) REQUIRES(engine_lock);
@@ -39,6 +39,7 @@ class SharedCard {
     std::uint64_t left(Resource resource, std::uint64_t capacity) REQUIRES(engine_lock);
 
   private:
+    using Time = std::chrono::steady_clock::time_point;
     using Amount = std::atomic<std::uint64_t>;
     static_assert(Amount::is_always_lock_free, "processes share it");
     static constexpr std::size_t kLine = 64;  // keeps rows on separate cache lines
@@ -56,6 +57,7 @@ class SharedCard {
     void require_table() REQUIRES(engine_lock);
     bool has_table(Resource resource) REQUIRES(engine_lock);
     bool is_whole() REQUIRES(engine_lock);
+    bool has_its_size(Time now) REQUIRES(engine_lock);
     Table &table() const REQUIRES(engine_lock) { return memory_->as<Table>(); }
     std::size_t used_rows() const REQUIRES(engine_lock);
     // Other processes may write any value to the table, so its numbers cannot be trusted.
@@ -71,7 +73,8 @@ class SharedCard {
     std::shared_ptr<SharedMemory> memory_ GUARDED_BY(engine_lock);
     std::size_t own_row_ GUARDED_BY(engine_lock) = 0;
     bool is_alone_ GUARDED_BY(engine_lock) = false;  // true without a table
-    std::chrono::steady_clock::time_point name_seen_ GUARDED_BY(engine_lock);
+    Time size_seen_ GUARDED_BY(engine_lock);         // when it was last as it must be
+    Time name_seen_ GUARDED_BY(engine_lock);
     std::uint64_t held_[kResources] GUARDED_BY(engine_lock) = {};
 };
 
