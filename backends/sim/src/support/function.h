@@ -24,8 +24,8 @@ inline bool is_simulated(Function function) { return info_of(function).in_use !=
 inline bool names_memory(Function function) { return info_of(function).names_memory; }
 // Returns Function::None for NULL and for a name that is not declared.
 Function find_function(const char *name);
-// Returns "; did you mean aclrt...?" with the simulated function nearest to a name that is not declared, or "" if none is
-// near.
+// Returns "; did you mean aclrt...?" with the simulated function nearest to a name that is not declared, or "" if none
+// is near.
 std::string suggest_function(const std::string &name);
 
 }  // namespace aclsim
