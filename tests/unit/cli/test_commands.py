@@ -143,6 +143,7 @@ def test_info_tells_of_a_device_that_fails(run, build, vendor_source, declaratio
     assert "1: aclrtSetDevice: [507033" in run("-m", "ascend_rt", "info", ASCEND_RT_LIBRARY=vendor).stdout
 
 
+@pytest.mark.usefixtures("no_cann")
 def test_a_warning_is_a_line_without_a_place_in_a_program(run, tmp_path: Path) -> None:
     told = "the environment variable ASCEND_RT_SIM_CHEK is unknown; did you mean ASCEND_RT_SIM_CHECK?\n"
     misspelt = {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_CHEK": "memory"}
@@ -337,6 +338,7 @@ def shown(result) -> list:
 
 
 @on_linux
+@pytest.mark.usefixtures("no_cann")
 def test_run_on_the_simulator_takes_everything_along(run, script: Path) -> None:
     from ascend_rt.backends import sim
 
