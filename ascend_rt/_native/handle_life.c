@@ -594,6 +594,10 @@ void handle_finalize(PyObject *object) {
     if (!has_handle((handle *)object, ENDED)) {
         return;
     }
+    if (Py_TYPE(object) == plain_buffer && !LOAD(((handle *)object)->is_owned)) { /* a view, for instance: no call */
+        shut((handle *)object, ENDED, CLOSED);
+        return;
+    }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *result = discard((handle *)object) ? Py_NewRef(Py_None) : PyObject_CallMethod(object, "_discard", NULL);
