@@ -657,7 +657,8 @@ PyMethodDef handle_methods[] = {
     {"__exit__", FAST(handle_exit), NULL},
     {"_expect_none", handle_expect_none, METH_NOARGS, "Raise WrongState if the object has a handle."},
     {"_create", FAST(handle_create),
-     "Call a C function that creates what the object is to own, and take that out of a cell, which is a pointer for C or "
+     "Call a C function that creates what the object is to own, and take that out of a cell, which is a pointer for C "
+     "or "
      "a tuple; return the code."},
     {"_own", FAST(handle_take_over), "Take a handle whose owner keeps what frees it."},
     {"_borrow", FAST(handle_borrow), "Take a handle that is not to be destroyed."},
@@ -702,7 +703,6 @@ bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
     return find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
            (wrong_state = attribute_of("ascend_rt.errors", "WrongState")) != NULL &&
            (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
-           (close_name = PyUnicode_InternFromString("close")) != NULL &&
-           (deferred = PyDict_New()) != NULL && PyModule_AddObjectRef(module, "deferred", deferred) == 0 &&
-           PyModule_AddFunctions(module, functions) == 0;
+           (close_name = PyUnicode_InternFromString("close")) != NULL && (deferred = PyDict_New()) != NULL &&
+           PyModule_AddObjectRef(module, "deferred", deferred) == 0 && PyModule_AddFunctions(module, functions) == 0;
 }
