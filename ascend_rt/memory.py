@@ -369,8 +369,6 @@ class Buffer(Resource, BufferHandle):
     def __len__(self) -> int:
         return self._nbytes
 
-    def __getitem__(self, part: slice) -> Buffer: ...
-
     def _close(self) -> None:
         """Close memory of a derived class, which has another way to free it."""
         super().close()

@@ -4,7 +4,7 @@
 
 PyTypeObject *plain_buffer;
 
-enum { INIT, CLOSE, PART, PATHS };
+enum { INIT, CLOSE, PATHS };
 
 static hot_method paths[PATHS];
 
@@ -106,13 +106,9 @@ static bool find_part(const buffer *self, PyObject *slice, part *found) {
     return (nbytes > 0 && step == 1) || refuse_part(slice);
 }
 
-static PyObject *buffer_part(PyObject *object, arguments args, Py_ssize_t count, PyObject *names) {
+PyObject *buffer_part(PyObject *object, PyObject *slice) {
     buffer *const self = (buffer *)object;
-    PyObject *slice = NULL;
     part found;
-    if (!parse(&paths[PART].of, &slice, args, count, names)) {
-        return refuse_call(&paths[PART], object, args, count, names);
-    }
     /* An index may run code of the program, which may close the buffer. */
     return find_part(self, slice, &found) && is_usable(self) ? buffer_view(self, found.start, found.nbytes) : NULL;
 }
@@ -120,7 +116,6 @@ static PyObject *buffer_part(PyObject *object, arguments args, Py_ssize_t count,
 static hot_method paths[PATHS] = {
     [INIT] = {.name = "__init__", .call = METHOD(buffer_init)},
     [CLOSE] = {.name = "close", .call = METHOD(buffer_close)},
-    [PART] = {.name = "__getitem__", .call = METHOD(buffer_part)},
 };
 
 static bool connect(PyObject *class) {

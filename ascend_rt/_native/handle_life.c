@@ -15,7 +15,6 @@ static PyObject *pointer_type;  /* void * */
 static PyObject *closed_error;  /* ascend_rt.errors.ClosedError */
 static PyObject *wrong_state;   /* ascend_rt.errors.WrongState */
 static PyObject *ascend_error;  /* ascend_rt.errors.AscendError */
-static PyObject *zero;          /* the index of what a cell holds */
 static PyObject *close_name;    /* "close" */
 static PyObject *deferred;      /* a dict: discarded objects that are to be closed later, by identity */
 static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
@@ -482,6 +481,11 @@ static bool take_given(PyObject *object, PyObject *const *args, Py_ssize_t count
     return true;
 }
 
+static bool take_over(PyObject *object, PyObject *view, PyObject *owner) {
+    take((handle *)object, Py_NewRef(view), owner, true);
+    return tell_of_open(object);
+}
+
 static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     return take_given(object, args, count, true) && tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
 }
@@ -509,21 +513,35 @@ static PyObject *handle_expect_none(PyObject *object, PyObject *unused) {
 
 enum { OWNER, CELL, FUNCTION_TO_CALL, FIXED };
 
+/* Finds where a function of C writes a handle: then the handle can be read without memory. NULL: the cell is a tuple,
+ * which has it. */
+static bool find_place(PyObject *cell, void *const **place) {
+    *place = NULL;
+    if (PyTuple_Check(cell)) {
+        return true;
+    }
+    PyObject *address = PyObject_CallFunctionObjArgs(cast, number_type, cell, NULL);
+    PyObject *number = address != NULL ? PyNumber_Long(address) : NULL;
+    *place = number != NULL ? PyLong_AsVoidPtr(number) : NULL;
+    Py_XDECREF(number);
+    Py_XDECREF(address);
+    return *place != NULL;
+}
+
 static PyObject *handle_create(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+    void *const *place = NULL;
     if (count < FIXED || !is_owner(args[OWNER])) {
         PyErr_SetString(PyExc_TypeError, "_create() takes an owner, a cell, a function and its arguments");
         return NULL;
     }
-    PyObject *code =
-        handle_can_be_made(object) ? call_with(args[FUNCTION_TO_CALL], NULL, args + FIXED, count - FIXED) : NULL;
+    PyObject *code = handle_can_be_made(object) && find_place(args[CELL], &place)
+                         ? call_with(args[FUNCTION_TO_CALL], NULL, args + FIXED, count - FIXED)
+                         : NULL;
     if (!is_success(code)) {
         return code;
     }
-    PyObject *view = PyObject_GetItem(args[CELL], zero);
-    if (view != NULL) {
-        take((handle *)object, view, args[OWNER], true);
-    }
-    if (view == NULL || !tell_of_open(object)) {
+    if (place != NULL ? !handle_own(object, *place, Py_NewRef(args[OWNER]))
+                      : !take_over(object, PyTuple_GetItem(args[CELL], 0), args[OWNER])) {
         Py_CLEAR(code);
     }
     return code;
@@ -594,6 +612,10 @@ void handle_finalize(PyObject *object) {
     if (!has_handle((handle *)object, ENDED)) {
         return;
     }
+    if (Py_TYPE(object) == plain_buffer && !LOAD(((handle *)object)->is_owned)) { /* a view, for instance: no call */
+        shut((handle *)object, ENDED, CLOSED);
+        return;
+    }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *result = discard((handle *)object) ? Py_NewRef(Py_None) : PyObject_CallMethod(object, "_discard", NULL);
@@ -635,7 +657,9 @@ PyMethodDef handle_methods[] = {
     {"__exit__", FAST(handle_exit), NULL},
     {"_expect_none", handle_expect_none, METH_NOARGS, "Raise WrongState if the object has a handle."},
     {"_create", FAST(handle_create),
-     "Call a C function that creates what the object is to own, and take it out of a cell; return the code."},
+     "Call a C function that creates what the object is to own, and take that out of a cell, which is a pointer for C "
+     "or "
+     "a tuple; return the code."},
     {"_own", FAST(handle_take_over), "Take a handle whose owner keeps what frees it."},
     {"_borrow", FAST(handle_borrow), "Take a handle that is not to be destroyed."},
     {"_closing", FAST(handle_closing),
@@ -679,7 +703,6 @@ bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
     return find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
            (wrong_state = attribute_of("ascend_rt.errors", "WrongState")) != NULL &&
            (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
-           (zero = PyLong_FromLong(0)) != NULL && (close_name = PyUnicode_InternFromString("close")) != NULL &&
-           (deferred = PyDict_New()) != NULL && PyModule_AddObjectRef(module, "deferred", deferred) == 0 &&
-           PyModule_AddFunctions(module, functions) == 0;
+           (close_name = PyUnicode_InternFromString("close")) != NULL && (deferred = PyDict_New()) != NULL &&
+           PyModule_AddObjectRef(module, "deferred", deferred) == 0 && PyModule_AddFunctions(module, functions) == 0;
 }

@@ -180,6 +180,8 @@ bool handle_own(PyObject *self, void *pointer, PyObject *owner);
 
 /* A new reference to a view of a part of a buffer whose pointer is known. Closing the buffer closes the view. */
 PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
+/* The same of a slice. */
+PyObject *buffer_part(PyObject *self, PyObject *slice);
 
 /* Returns true if discarded objects wait for a call that closes them. */
 bool has_deferred(void);

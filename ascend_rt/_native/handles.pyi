@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from typing_extensions import Self
 
 from ascend_rt.errors import AclError
+from ascend_rt.memory import Buffer
 from ascend_rt.stream import Stream
 
 _Declared = TypeVar("_Declared", bound=Callable[..., Any])
@@ -83,6 +84,7 @@ class GraphHandle(Handle):
 class BufferHandle(Handle):
     _nbytes: int
     _parent: Any
+    def __getitem__(self, part: slice, /) -> Buffer: ...
 
 class PoolHandle(Handle): ...
 

@@ -260,7 +260,7 @@ void pyacl_drop_callbacks(aclError code, uint64_t stream, uint64_t last) {
 
 /* The one exception callback of the process, or NULL. */
 static PyObject *exception_callback;
-static MUTEX(exception_mutex);
+static MUTEX(exception_mutex); /* not renewed in a forked child, whose calls are refused before they take it */
 
 static PyObject *replace_exception_callback(PyObject *function) {
     LOCK(exception_mutex);

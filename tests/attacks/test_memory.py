@@ -33,6 +33,7 @@ def borrow(stream):
 
 OPERATIONS = {
     "create": (busy, lambda stream: Stream(priority=3)),
+    "create memory": (busy, lambda stream: PhysicalMemory(2 << 20, device)),
     "close": (busy, Stream.close),
     "close with a function": (with_a_function, Stream.close),
     "force": (busy, lambda stream: stream.close(force=True)),
@@ -67,7 +68,7 @@ def attempt(begin, operation, first, count):
     finally:
         remove_mem_hooks()
     stream.close()
-    if isinstance(made, (Stream, Event)):
+    if isinstance(made, (Stream, Event, PhysicalMemory)):
         made.close()
     return is_done
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.simulator("independent")
 pyperf = pytest.importorskip("pyperf")
 
 from ascend_rt.backends import sim  # noqa: E402
-from ascend_rt_measure.bench import building, comparison, headlines, ids, machine, report, results  # noqa: E402
+from ascend_rt_measure.bench import building, comparison, headlines, ids, machine, report, results, spellings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 DIRECTORY = ROOT / "benchmarks"
@@ -374,6 +374,33 @@ def test_figures_have_a_row_for_each_layer_and_latency() -> None:
         "event_record,c,20,40,10,3",
         "latency_record,host,100,200,90,",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "quick", "slow"),
+    [
+        ("spell_record_keyword", 129e-9, 136e-9),  # 100 ns, and 35 more
+        ("spell_copy_keyword", 259e-9, 261e-9),  # 1.3 times 200 ns
+        ("spell_record_new", 249e-9, 251e-9),
+        ("spell_copy_slices", 369e-9, 371e-9),  # ready parts, and 150 ns
+    ],
+)
+def test_a_spelling_has_the_goal_of_what_it_does(name: str, quick: float, slow: float) -> None:
+    def verdict(seconds: float) -> str:
+        found = results.Results("sim")
+        times = {"spell_record_position": 100e-9, "spell_copy_position": 200e-9, "spell_copy_parts": 220e-9}
+        for each, value in {**times, name: seconds}.items():
+            found.add("facade", each, 1000, [value])
+        rows = {row[0]: row[-1] for row in results.spellings_table(found)[1]}
+        return rows[f"`{next(each.code for each in results.SPELLINGS if each.id == name)}`"]
+
+    assert [verdict(quick), verdict(slow)] == ["met", "not met"]
+
+
+def test_every_goal_of_a_spelling_is_of_one_that_exists() -> None:
+    names = {each.id for each in spellings.SPELLINGS}
+    assert set(spellings._GOALS) <= names
+    assert {f"{each.operation}_{each.goal.than or each.name}" for each in spellings.SPELLINGS} <= names
 
 
 def test_the_headlines_are_those_that_were_measured() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -16,9 +17,10 @@ import numpy as np
 import pytest
 from support.threads import in_threads
 
+import ascend_rt.pyacl as acl
 from ascend_rt import Buffer, CachingAllocator, Device, Event, PinnedBuffer, Stream, copy_async, ffi, lib, sim
 from ascend_rt._native import handles
-from ascend_rt.errors import ClosedError, InvalidArgument, InvalidHandle, TaskFailed
+from ascend_rt.errors import ClosedError, ForkedProcess, InvalidArgument, InvalidHandle, TaskFailed
 from ascend_rt.testing import no_leaks
 from tests.unit.conftest import Run
 
@@ -328,3 +330,31 @@ def test_a_forked_child_gets_the_locks_free(device: Device) -> None:
         is_over.set()
         for thread in threads:
             thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_the_lock_of_pyacl(device: Device) -> None:
+    is_over = threading.Event()
+
+    def replace_callback() -> None:
+        while not is_over.is_set():
+            acl.rt.set_exception_info_callback(print)
+
+    threads = [threading.Thread(target=replace_callback) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(ROUNDS):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                with contextlib.suppress(ForkedProcess):
+                    acl.rt.set_exception_info_callback(len)
+                    os._exit(1)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        acl.rt.set_exception_info_callback(None)
