@@ -159,15 +159,16 @@ class Profile:
         return sorted(rows, key=lambda row: -row[3])
 
     def __str__(self) -> str:
-        rows = [(_in_a_line(name), *rest) for name, *rest in self.table()]
-        width = max((len(row[0]) for row in rows), default=4)
+        rows = self.table()
+        names = [_in_a_line(row[0]) for row in rows]
+        width = max(map(len, names), default=4)
         head = f"{'name':<{width}}  {'kind':<14} {'number':>8} {'total us':>12} {'mean us':>12} {'longest us':>12}"
         return "\n".join(
             (
                 head,
                 *(
-                    f"{name:<{width}}  {kind:<14} {number:>8} {total:>12.3f} {mean:>12.3f} {longest:>12.3f}"
-                    for name, kind, number, total, mean, longest in rows
+                    f"{name:<{width}}  {_in_a_line(kind):<14} {number:>8} {total:>12.3f} {mean:>12.3f} {longest:>12.3f}"
+                    for name, (_, kind, number, total, mean, longest) in zip(names, rows, strict=True)
                 ),
             )
         )
