@@ -280,6 +280,15 @@ def test_a_name_does_not_disturb_the_table(exported: Path, tmp_path: Path) -> No
     assert max(map(len, lines)) < 200
 
 
+def test_a_mark_may_have_any_bytes(stream: Stream) -> None:
+    with profile() as seen:
+        stamp = lib.aclprofCreateStamp()
+        assert lib.aclprofSetStampTraceMessage(stamp, b"\xff\xfe", 2) == 0
+        assert lib.aclprofMark(stamp) == 0
+        lib.aclprofDestroyStamp(stamp)
+    assert [part.name for part in seen.ranges] == ["fffe"]
+
+
 def test_a_profile_has_nothing_of_earlier_ones_in_its_directory(stream: Stream, tmp_path: Path) -> None:
     for name in ("first", "second"):
         with profile(tmp_path) as seen, profiling.range(name):
