@@ -9,6 +9,8 @@ file. docs/semantics/dumps.md describes the format.
 
 from __future__ import annotations
 
+import math
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +18,6 @@ import numpy as np
 from ascend_rt._runtime import dump_files
 
 if TYPE_CHECKING:
-    import os
-
     from numpy.typing import DTypeLike, NDArray
 
 __all__ = ["Dump", "Piece", "read_dump"]
@@ -56,7 +56,9 @@ class Piece:
         self.address = int(description["address"])
         self.size = int(description["size"])
         self.offset: int | None = description.get("offset")
-        self.shape = tuple(description["shape"]) if "shape" in description else None
+        self.shape = tuple(map(int, description["shape"])) if "shape" in description else None
+        if min(self.shape or (), default=0) < 0:
+            raise ValueError(f"a tensor has the shape {self.shape}")
         self.data_type: int | None = description.get("data_type")
         self.data = data
 
@@ -72,10 +74,17 @@ class Piece:
         -------
         numpy.ndarray
             Read-only; it has one dimension unless the piece has a shape with as many elements.
+
+        Raises
+        ------
+        ValueError
+            The elements of the type are Python objects, or have no bytes.
         """
         item = np.dtype(dtype)
+        if item.itemsize == 0:
+            raise ValueError(f"elements of {item!r} have no bytes")
         array = np.frombuffer(self.data, item, len(self.data) // item.itemsize)
-        is_whole = self.shape is not None and int(np.prod(self.shape)) == array.size
+        is_whole = self.shape is not None and math.prod(self.shape) == array.size
         return array.reshape(self.shape) if is_whole and self.shape is not None else array
 
     def __repr__(self) -> str:
@@ -170,4 +179,8 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
     >>> lib.aclmdlFinalizeDump()
     0
     """
-    return Dump(*dump_files.read(path))
+    description, pieces = dump_files.read(path)
+    try:
+        return Dump(description, pieces)
+    except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)} is a damaged dump: {error}") from error

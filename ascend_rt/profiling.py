@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import tempfile
+from _thread import get_ident
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +27,6 @@ from ascend_rt.device import Device
 from ascend_rt.errors import WrongState
 
 if TYPE_CHECKING:
-    import os
     from types import TracebackType
 
     from typing_extensions import Self
@@ -38,6 +39,8 @@ _LONGEST_MESSAGE = 126  # the runtime documents 127 bytes, and refuses them
 _LONGEST_MARK = 155
 _OUTPUT = "mindstudio_profiler_output"
 _ABSENT = "N/A"
+_LONGEST_SHOWN = 100
+_ENCODING: Any = {"encoding": "utf-8", "errors": "backslashreplace"}  # names may have any bytes
 
 
 class ProfiledTask(NamedTuple):
@@ -157,21 +160,22 @@ class Profile:
 
     def __str__(self) -> str:
         rows = self.table()
-        width = max((len(row[0]) for row in rows), default=4)
+        names = [_in_a_line(row[0]) for row in rows]
+        width = max(map(len, names), default=4)
         head = f"{'name':<{width}}  {'kind':<14} {'number':>8} {'total us':>12} {'mean us':>12} {'longest us':>12}"
         return "\n".join(
             (
                 head,
                 *(
-                    f"{name:<{width}}  {kind:<14} {number:>8} {total:>12.3f} {mean:>12.3f} {longest:>12.3f}"
-                    for name, kind, number, total, mean, longest in rows
+                    f"{name:<{width}}  {_in_a_line(kind):<14} {number:>8} {total:>12.3f} {mean:>12.3f} {longest:>12.3f}"
+                    for name, (_, kind, number, total, mean, longest) in zip(names, rows, strict=True)
                 ),
             )
         )
 
     def _read(self, directory: Path) -> None:
         """Add what the files of one profile have."""
-        for row in _rows(directory, "task_time"):
+        for row in _rows(directory, "task_time", "kernel_name"):
             self.tasks.append(
                 ProfiledTask(
                     row["kernel_name"],
@@ -183,24 +187,37 @@ class Profile:
                     float(row["task_time(us)"]),
                 )
             )
-        for row in _rows(directory, "msprof_tx"):
+        for row in _rows(directory, "msprof_tx", "message"):
             thread, stream = (
                 None if row.get(key, _ABSENT) == _ABSENT else int(row[key]) for key in ("tid", "Stream_id")
             )
             start, end = float(row["Start_time(us)"]), float(row["End_time(us)"])
             self.ranges.append(ProfiledRange(row["message"], row["event_type"], thread, stream, start, end - start))
         for file in _files(directory, "msprof_*.json"):
-            self.trace += json.loads(file.read_text(encoding="utf-8"))
+            trace = json.loads(file.read_text(**_ENCODING))
+            if not isinstance(trace, list) or not all(isinstance(event, dict) for event in trace):
+                raise TypeError(f"{file.name} has no list of events")
+            self.trace += trace
 
 
-def _files(directory: Path, pattern: str) -> Iterable[Path]:
-    return sorted((directory / _OUTPUT).glob(pattern))
+def _in_a_line(name: str) -> str:
+    """Return a name for a table: without characters that move the cursor, and not too long."""
+    shown = name if name.isprintable() else name.encode("unicode_escape").decode()
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
 
 
-def _rows(directory: Path, name: str) -> Iterator[dict[str, str]]:
+def _files(directory: Path, pattern: str) -> list[Path]:
+    return sorted(file for file in (directory / _OUTPUT).glob(pattern) if file.is_file())
+
+
+def _rows(directory: Path, name: str, first: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a table that has the column ``first``, even if it is empty."""
     for file in _files(directory, f"{name}_*.csv"):
-        with file.open(newline="", encoding="utf-8") as lines:
-            yield from csv.DictReader(lines)
+        with file.open(newline="", **_ENCODING) as lines:
+            rows = csv.DictReader(lines)
+            if first not in (rows.fieldnames or ()):
+                raise KeyError(first)
+            yield from rows
 
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
@@ -233,7 +250,14 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     True
     """
     place = Path(path)
-    found = [place] if (place / _OUTPUT).is_dir() else sorted(place.glob("PROF_*"))
+    return _read_all(place, [place] if (place / _OUTPUT).is_dir() else _profiles_in(place))
+
+
+def _profiles_in(place: Path) -> list[Path]:
+    return sorted(place.glob("PROF_*"))
+
+
+def _read_all(place: Path, found: Sequence[Path]) -> Profile:
     exported = [directory for directory in found if (directory / _OUTPUT).is_dir()]
     if not exported:
         cure = f"run 'msprof --export=on --output={place}'" if found else "it has no directory PROF_…"
@@ -242,7 +266,7 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     for directory in exported:
         try:
             contents._read(directory)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, RecursionError, TypeError, ValueError, csv.Error) as error:
             raise ValueError(f"a file in {directory / _OUTPUT} is not one of a profile: {error!r}") from error
     return contents
 
@@ -294,16 +318,20 @@ def profile(
     MEMSET  MEMSET                1 ...
     """
     chosen = [Device.current()] if devices is None else list(devices)
-    directory = Path(tempfile.mkdtemp(prefix="ascend_rt_profile_")) if path is None else Path(path)
+    directory = Path(tempfile.mkdtemp(prefix="ascend_rt_profile_")) if path is None else Path(path).absolute()
     contents = Profile()
     is_wanted = path is not None
     try:
+        earlier = set(_profiles_in(directory))
         with _collecting(directory, chosen, calls):
             yield contents
-        is_wanted = True  # until it is read
-        read = read_profile(directory)
+        made = [each for each in _profiles_in(directory) if each not in earlier]
+        try:
+            read = _read_all(directory, made)
+        except FileNotFoundError:
+            is_wanted = True  # for the raw data of a device
+            raise
         contents.tasks, contents.ranges, contents.trace = read.tasks, read.ranges, read.trace
-        is_wanted = path is not None
     finally:
         if not is_wanted:
             shutil.rmtree(directory, ignore_errors=True)
@@ -311,27 +339,47 @@ def profile(
 
 @contextmanager
 def _collecting(directory: Path, devices: Sequence[Device], calls: bool) -> Iterator[None]:
-    text = str(directory).encode()
-    code = lib.aclprofInit(text, len(text))
-    if is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE):
-        raise WrongState("another profile is being taken; begin this one when that has ended")
-    check(code, "aclprofInit")
-    config = ffi.NULL
+    session = _Session()
     try:
-        data = lib.ACL_PROF_TASK_TIME | lib.ACL_PROF_MSPROFTX | (lib.ACL_PROF_ACL_API if calls else 0)
-        ids = ffi.new("uint32_t[]", [device.id for device in devices])
-        config = lib.aclprofCreateConfig(ids, len(ids), lib.ACL_AICORE_NONE, ffi.NULL, data)
-        if config == ffi.NULL:
-            raise failure(lib.ACL_ERROR_INVALID_PARAM, "aclprofCreateConfig")
-        call("aclprofStart", config)
-        yield
-        for device in devices:
-            device.synchronize()
-        call("aclprofStop", config)
+        try:
+            session.begin(directory, devices, calls)
+            yield
+            for device in devices:
+                device.synchronize()
+            call("aclprofStop", session.config)
+        finally:
+            session.end()
     finally:
-        if config != ffi.NULL:
-            lib.aclprofDestroyConfig(config)
-        lib.aclprofFinalize()
+        session.end()  # again: the handler of a signal may have interrupted the first
+
+
+class _Session:
+    """The time from ``aclprofInit`` to ``aclprofFinalize``."""
+
+    def __init__(self) -> None:
+        self.config = ffi.NULL
+        self._code: int | None = None  # result of aclprofInit
+
+    def begin(self, directory: Path, devices: Sequence[Device], calls: bool) -> None:
+        text = os.fsencode(directory)
+        ids = ffi.new("uint32_t[]", [device.id for device in devices])
+        self._code = code = lib.aclprofInit(text, len(text))
+        if is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE):
+            raise WrongState("another profile is being taken; begin this one when that has ended")
+        check(code, "aclprofInit")
+        data = lib.ACL_PROF_TASK_TIME | lib.ACL_PROF_MSPROFTX | (lib.ACL_PROF_ACL_API if calls else 0)
+        self.config = lib.aclprofCreateConfig(ids, len(ids), lib.ACL_AICORE_NONE, ffi.NULL, data)
+        if self.config == ffi.NULL:
+            raise failure(lib.ACL_ERROR_INVALID_PARAM, "aclprofCreateConfig")
+        call("aclprofStart", self.config)
+
+    def end(self) -> None:
+        if self._code == 0:
+            lib.aclprofFinalize()
+            self._code = None
+        if self.config != ffi.NULL:
+            lib.aclprofDestroyConfig(self.config)
+            self.config = ffi.NULL
 
 
 class range:
@@ -366,7 +414,7 @@ class range:
     def __init__(self, name: str) -> None:
         self.name = name
         self._message = _message(name, _LONGEST_MESSAGE)
-        self._stamps: list[Any] = []  # innermost last
+        self._stamps: defaultdict[int, list[Any]] = defaultdict(list)  # by thread, innermost last
 
     def __enter__(self) -> Self:
         stamp = lib.aclprofCreateStamp()
@@ -377,16 +425,18 @@ class range:
             if lib.aclprofPush(stamp) != 0:  # the profile has ended meanwhile
                 lib.aclprofDestroyStamp(stamp)
                 stamp = ffi.NULL
-        self._stamps.append(stamp)
+        self._stamps[get_ident()].append(stamp)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        stamp = self._stamps.pop()
+        stamp = self._stamps[get_ident()].pop()
         if stamp != ffi.NULL:
-            lib.aclprofPop()  # fails if the profile has ended in the range, which is then in no profile
-            lib.aclprofDestroyStamp(stamp)
+            try:
+                lib.aclprofPop()  # fails if the profile has ended in the range, which is then in no profile
+            finally:
+                lib.aclprofDestroyStamp(stamp)
 
 
 def mark(name: str, stream: Stream | None = None) -> None:

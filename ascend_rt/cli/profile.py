@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from ascend_rt.cli import terminal
-from ascend_rt.profiling import read_profile
+from ascend_rt.profiling import _in_a_line, read_profile
 
 DESCRIPTION = "Print a profile that aclprofStop or ascend_rt.profile() has written: times by task, range and mark."
 EXAMPLES = (
@@ -14,8 +14,6 @@ EXAMPLES = (
     "ascend-rt profile prof/PROF_000001_20260101120000_4711 --top 20",
     "ascend-rt profile prof --trace trace.json",
 )
-
-
 _HEAD = ("name", "kind", "number", "total us", "mean us", "longest us")
 
 
@@ -40,7 +38,11 @@ def main(arguments: argparse.Namespace) -> int:
         profile = read_profile(arguments.directory)
     rows = profile.table()[: arguments.top]
     terminal.print_columns(
-        _HEAD, [(name, kind, str(number), *(f"{time:.3f}" for time in times)) for name, kind, number, *times in rows]
+        _HEAD,
+        [
+            (_in_a_line(name), _in_a_line(kind), str(number), *(f"{time:.3f}" for time in times))
+            for name, kind, number, *times in rows
+        ],
     )
     if arguments.trace is not None:
         with terminal.explained(f"write {arguments.trace}"):

@@ -9,7 +9,7 @@ from ascend_rt._runtime.driver import ffi, lib
 from ascend_rt.pyacl._raw import call, create, pointer, text, unsigned
 
 _LONGEST_TEXT = 4096
-_descriptors: list[Any] = []  # kept: a configuration has the address
+_descriptors: dict[int, Any] = {}  # one for each number, kept: a configuration has the address
 
 
 def init(path: str) -> int:
@@ -39,8 +39,7 @@ def mark_ex(message_text: str, stream: int) -> int:
 
 
 def create_subscribe_config(time_info_switch: int, aicore_metrics: int, fd: int) -> int:
-    descriptor = ffi.new("int *", fd)
-    _descriptors.append(descriptor)
+    descriptor = _descriptors.setdefault(fd, ffi.new("int *", fd))
     switch = (time_info_switch + 128) % 256 - 128  # a byte without a sign that C takes for one with a sign
     metrics = ffi.cast("aclprofAicoreMetrics", aicore_metrics)
     return create("aclprofCreateSubscribeConfig", switch, metrics, ffi.cast("void *", descriptor))

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -164,6 +165,58 @@ void a_callback_receives_the_dump_in_place_of_the_file() {
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
+std::atomic<int> g_calls{0};
+void *g_saved = nullptr;
+
+// Calls the API, which dumps into this callback again.
+std::int32_t call_back(const acldumpChunk *, std::int32_t) {
+    if (++g_calls == 1) {
+        const aclrtStream stream = new_stream();
+        CHECK_OK(aclrtMemsetAsync(g_saved, 64, 7, 64, stream));
+        CHECK_OK(aclrtSynchronizeStream(stream));
+        CHECK_OK(aclrtDestroyStream(stream));
+        acldumpTensorInfo tensor{};
+        tensor.tensorSize = 64;
+        tensor.tensorAddr = static_cast<std::int64_t *>(g_saved);
+        tensor.addrType = ACL_DUMP_ADDR_RAW;
+        tensor.placement = ACL_DUMP_PLACEMENT_DEVICE;
+        CHECK_OK(acldumpSaveExceptionInfo("nested", "tag", &tensor, 1));
+    }
+    return 0;
+}
+
+void callbacks_may_call_back_and_change_while_kernels_fail() {
+    const Work work;
+    turn_on(g_place / "changes");
+    g_saved = work.memory;
+    CHECK_OK(acldumpRegCallback(call_back, 0));
+    const aclrtStream stream = new_stream();
+    work.fail(stream);
+    CHECK(g_calls > 2);
+    CHECK_OK(aclrtDestroyStream(stream));
+    std::atomic<int> at_work{2 * kThreads};
+    std::thread other([&] {
+        while (at_work > 0) {
+            CHECK_OK(acldumpRegCallback(call_back, 0));
+            acldumpUnregCallback();
+        }
+    });
+    const auto fail_often = [&](int) {
+        const aclrtStream own = new_stream();
+        for (int i = 0; i < 10; ++i) {
+            work.fail(own);
+        }
+        CHECK_OK(aclrtDestroyStream(own));
+        --at_work;
+    };
+    std::thread more([&] { in_threads(fail_often); });
+    in_threads(fail_often);
+    more.join();
+    other.join();
+    acldumpUnregCallback();
+    CHECK_OK(aclmdlFinalizeDump());
+}
+
 // The failure of the kernel is reported whatever happens to its dump.
 void a_directory_that_fails_hides_nothing() {
     const Work work(4 << 20);
@@ -228,6 +281,26 @@ void tensors_of_the_program_are_saved() {
     CHECK_OK(aclmdlFinalizeDump());
 }
 
+// A name with the characters of a path stays in the directory.
+void operators_may_have_any_name() {
+    constexpr char kName[] = "../../a b/c";
+    const aclsimKernel kernel{fail_block, nullptr, nullptr, 0};
+    CHECK_OK(aclsimRegisterKernel(kName, &kernel));
+    const aclrtBinHandle binary = load_cpu_binary();
+    aclrtFuncHandle function = nullptr;
+    CHECK_OK(aclrtRegisterCpuFunc(binary, kName, kName, &function));
+    const fs::path place = g_place / "names";
+    CHECK_OK(aclopStartDumpArgs(ACL_OP_DUMP_OP_AICORE_ARGS, place.c_str()));
+    const aclrtStream stream = new_stream();
+    std::uint64_t argument = 0;
+    CHECK_OK(aclrtLaunchKernelWithHostArgs(function, 1, stream, nullptr, &argument, sizeof argument, nullptr, 0));
+    CHECK(aclrtSynchronizeStream(stream) != ACL_SUCCESS);
+    CHECK_OK(aclopStopDumpArgs(ACL_OP_DUMP_OP_AICORE_ARGS));
+    CHECK(fs::exists(place / ".._.._a_b_c.0.json"));
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtBinaryUnLoad(binary));
+}
+
 void operators_are_recorded_between_start_and_stop() {
     const Work work;
     const fs::path place = g_place / "operators" / "below";
@@ -268,9 +341,11 @@ int main() {
     a_failed_kernel_leaves_its_arguments_and_memory();
     kernels_of_many_threads_are_all_dumped();
     a_callback_receives_the_dump_in_place_of_the_file();
+    callbacks_may_call_back_and_change_while_kernels_fail();
     a_directory_that_fails_hides_nothing();
     tensors_of_the_program_are_saved();
     operators_are_recorded_between_start_and_stop();
+    operators_may_have_any_name();
     CHECK_OK(aclrtResetDevice(0));
     CHECK_OK(aclFinalize());
     fs::remove_all(g_place);

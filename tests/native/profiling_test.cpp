@@ -1,6 +1,7 @@
 // Marks, ranges and subscriptions (profiling.md sections 5 to 8) with threads, full and broken pipes, and profiles that
 // begin and end meanwhile.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -302,6 +304,108 @@ void a_reader_that_is_gone_ends_nothing_else() {
     CHECK_OK(aclprofDestroySubscribeConfig(config));
 }
 
+// A program that closes the descriptor itself loses the records, and no other file that gets its number.
+void another_file_with_the_number_is_left_alone() {
+    const Model model(2);
+    Pipe pipe, other;
+    const int number = pipe.ends[1];
+    aclprofSubscribeConfig *config = subscribe(model, pipe);
+    CHECK(dup3(other.ends[1], number, O_CLOEXEC) == number);
+    close(other.ends[1]);
+    model.run();
+    CHECK_OK(aclprofModelUnSubscribe(model.id));
+    CHECK(fcntl(number, F_GETFD) >= 0);
+    close(number);
+    CHECK(other.rest().empty() && !pipe.rest().empty());
+    CHECK_OK(aclprofDestroySubscribeConfig(config));
+}
+
+// Records go to anything that can be written; if it cannot, the work goes on.
+void a_subscription_may_have_any_file() {
+    const Model model(50);
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    aclprofSubscribeConfig *config = aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, &full);
+    CHECK_OK(aclprofModelSubscribe(model.id, config));
+    model.run();
+    model.run();
+    CHECK_OK(aclprofModelUnSubscribe(model.id));
+    CHECK_OK(aclprofDestroySubscribeConfig(config));
+
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    const int small = 4096;
+    CHECK(setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
+    config = aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, &ends[1]);
+    CHECK_OK(aclprofModelSubscribe(model.id, config));
+    Pipe reader;
+    close(reader.ends[1]);
+    close(std::exchange(reader.ends[0], ends[0]));
+    auto data = begin([&] { return reader.rest(); });
+    for (int i = 0; i < 10; ++i) {
+        model.run();
+    }
+    CHECK_OK(aclprofModelUnSubscribe(model.id));
+    const std::string records = data.get();
+    std::uint32_t number = 0;
+    CHECK_OK(aclprofGetOpNum(records.data(), records.size(), &number));
+    CHECK(number >= 500);
+    CHECK_OK(aclprofDestroySubscribeConfig(config));
+}
+
+// Subscriptions begin and end at any moment of the executions: each record is whole, and each call succeeds.
+void subscriptions_may_change_while_models_run() {
+    std::atomic<int> at_work{kThreads};
+    const Model model(20);
+    std::thread other([&] {
+        CHECK_OK(aclrtSetDevice(0));
+        for (bool is_over = false; !is_over;) {
+            is_over = at_work == 0;
+            Pipe pipe;
+            aclprofSubscribeConfig *config = subscribe(model, pipe);
+            std::this_thread::yield();
+            CHECK_OK(aclprofModelUnSubscribe(model.id));
+            CHECK_OK(aclprofDestroySubscribeConfig(config));
+            const std::string data = pipe.rest();
+            std::uint32_t number = 0;
+            CHECK(data.empty() || aclprofGetOpNum(data.data(), data.size(), &number) == ACL_SUCCESS);
+        }
+    });
+    in_threads([&](int) {
+        const aclrtStream stream = new_stream();
+        for (int i = 0; i < 100; ++i) {
+            CHECK_OK(aclmdlRIExecuteAsync(model.graph, stream));
+        }
+        CHECK_OK(aclrtSynchronizeStream(stream));
+        CHECK_OK(aclrtDestroyStream(stream));
+        --at_work;
+    });
+    other.join();
+    CHECK_OK(aclrtResetDevice(0));
+}
+
+// The end of the profiler writes every profile that can be written.
+void a_directory_that_vanishes_takes_no_other_profile_with_it() {
+    std::uint32_t devices[] = {0, 1};
+    std::array<aclprofConfig *, 2> configs{};
+    const std::string places[] = {g_directory + "/gone", g_directory + "/stays"};
+    CHECK_OK(aclprofInit(places[0].c_str(), places[0].size()));
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+        CHECK_OK(aclprofSetConfig(ACL_PROF_PATH, places[i].c_str(), places[i].size()));
+        configs[i] = aclprofCreateConfig(&devices[i], 1, ACL_AICORE_NONE, nullptr, ACL_PROF_TASK_TIME);
+        CHECK_OK(aclprofStart(configs[i]));
+    }
+    std::filesystem::remove_all(places[0]);
+    CHECK_CODE(ACL_ERROR_INVALID_FILE, aclprofFinalize());
+    std::size_t files = 0;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(places[1])) {
+        files += entry.is_regular_file() ? 1 : 0;
+    }
+    CHECK(files >= 3);
+    for (aclprofConfig *config : configs) {
+        CHECK_OK(aclprofDestroyConfig(config));
+    }
+}
+
 void a_model_may_end_before_its_subscription() {
     Model model(2);
     Pipe pipe;
@@ -388,6 +492,10 @@ int main() {
     a_subscription_writes_a_record_for_each_operator();
     a_reader_that_does_not_read_holds_nothing_up();
     a_reader_that_is_gone_ends_nothing_else();
+    another_file_with_the_number_is_left_alone();
+    a_subscription_may_have_any_file();
+    subscriptions_may_change_while_models_run();
+    a_directory_that_vanishes_takes_no_other_profile_with_it();
     a_model_may_end_before_its_subscription();
     a_reset_ends_the_work_of_a_profile();
     CHECK_OK(aclFinalize());

@@ -502,3 +502,8 @@ def test_profile_names_what_is_wrong(run, tmp_path: Path) -> None:
     expect_message(run("-m", "ascend_rt", "profile", tmp_path), 1, "no tables of a profile", "PROF_")
     expect_message(run("-m", "ascend_rt", "profile", tmp_path / "none"), 1, "no tables of a profile")
     expect_message(run("-m", "ascend_rt", "profile", tmp_path, "--top", "0"), 2, "--top", "a number of entries, from 1")
+    exported = tmp_path / "PROF_1" / "mindstudio_profiler_output"
+    exported.mkdir(parents=True)
+    for contents in (b"\0" * 10, b"\xff" * 10, b"[" * 100_000):
+        (exported / "msprof_1.json").write_bytes(contents)
+        expect_message(run("-m", "ascend_rt", "profile", tmp_path), 1, "is not one of a profile")

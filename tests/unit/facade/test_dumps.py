@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.codes import OK
 from support.kernels import VECTOR, device_object
 
 from ascend_rt import Binary, Buffer, Device, Stream, TaskFailed, sim
-from ascend_rt.dumps import read_dump
+from ascend_rt.dumps import Piece, read_dump
 
 pytestmark = [
     pytest.mark.simulator("internals", "the format of a device's dumps is CANN's"),
     pytest.mark.simulator("kernels"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def quiet(unraisable: list[Any]) -> None:
+    """The kernels fail on purpose."""
 
 
 @pytest.fixture
@@ -112,6 +121,11 @@ def test_tensors_of_the_program_can_be_read_back(lib: Any, ffi: Any, dumps: Path
     assert piece.to_numpy(np.float32).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def ended(description: bytes) -> bytes:
+    """Return the description with what ends a file."""
+    return description + struct.pack("<Q", len(description)) + b"ASCDUMP1"
+
+
 @pytest.mark.parametrize(
     ("contents", "text"),
     [
@@ -123,6 +137,15 @@ def test_tensors_of_the_program_can_be_read_back(lib: Any, ffi: Any, dumps: Path
         (b'{"pieces":[{"stored":5}]}' + struct.pack("<Q", 25) + b"ASCDUMP1", "not as long as the file"),
         (b'{"pieces":[{"stored":-1}]}' + struct.pack("<Q", 26) + b"ASCDUMP1", "not as long as the file"),
         (b'{"pieces":3}' + struct.pack("<Q", 12) + b"ASCDUMP1", "damaged dump"),
+        (ended(b'{"pieces":[{"stored":1e999}]}'), "damaged dump: cannot convert float infinity"),
+        (ended(b'{"pieces":[{"stored":NaN}]}'), "damaged dump: cannot convert float NaN"),
+        (ended(b'{"pieces":[{"stored":"x"}]}'), "damaged dump: invalid literal"),
+        (ended(b"[" * 100000), "damaged dump: maximum recursion depth"),
+        (ended(b"\xff{}"), "damaged dump: .*codec can't decode"),
+        (ended(b'{"pieces":[{"stored":0}]}'), "damaged dump: 'kind'"),
+        (ended(b'{"pieces":[{"stored":0,"kind":"x","address":[],"size":1}]}'), "damaged dump: int"),
+        (ended(b'{"pieces":[{"stored":0,"kind":"x","address":1,"size":1,"shape":[-1]}]}'), "has the shape"),
+        (ended(b'{"pieces":[{"stored":0,"kind":"x","address":1,"size":1,"shape":7}]}'), "not iterable"),
     ],
 )
 def test_what_is_no_dump_is_refused(tmp_path: Path, contents: bytes, text: str) -> None:
@@ -130,6 +153,60 @@ def test_what_is_no_dump_is_refused(tmp_path: Path, contents: bytes, text: str) 
     file.write_bytes(contents)
     with pytest.raises(ValueError, match=text):
         read_dump(file)
+
+
+def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("/dev/zero", tmp_path, tmp_path / "pipe"):
+        with pytest.raises(ValueError, match="it is not a regular file"):
+            read_dump(place)
+
+
+def test_a_piece_that_no_dump_has_is_not_read(tmp_path: Path) -> None:
+    """A file without contents may claim any size."""
+    size = 1 << 40
+    file = tmp_path / "file"
+    with file.open("wb") as large:
+        large.truncate(size)
+        large.seek(size)
+        large.write(ended(b'{"pieces":[{"stored":%d}]}' % size))
+    with pytest.raises(ValueError, match="damaged dump: a piece is longer than"):
+        read_dump(file)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cut=st.integers(0, 400), at=st.integers(0, 400), bytes_=st.binary(max_size=8))
+def test_a_damaged_dump_is_refused_or_read(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, at: int, bytes_: bytes
+) -> None:
+    piece = {"kind": "arguments", "address": 4096, "size": 16, "stored": 16}
+    contents = b"x" * 16 + ended(json.dumps({"version": 1, "kernel": "add", "pieces": [piece]}).encode())
+    damaged = contents[:at] + bytes_ + contents[at + len(bytes_) :]
+    file = tmp_path_factory.getbasetemp() / "damaged dump"
+    file.write_bytes(damaged[: max(0, len(damaged) - cut)])
+    with contextlib.suppress(ValueError):
+        assert len(read_dump(file).pieces) == 1
+
+
+def test_the_dump_of_another_process_is_not_taken_for_ours(stream: Stream, dumps: Path) -> None:
+    failing(stream, Buffer(64))
+    (file,) = dumps.iterdir()
+    contents = file.read_bytes()
+    name = b'"process":%d' % os.getpid()
+    assert name in contents
+    other = contents.replace(name, b'"process":' + b"9" * len(str(os.getpid())))
+    file.unlink()
+    kernel, of_stream, task, _ = file.name.rsplit(".", 3)
+    for number in range(int(task), int(task) + 20):
+        (dumps / f"{kernel}.{of_stream}.{number}.99999999999999999").write_bytes(other)
+    error = failing(stream, Buffer(64))
+    assert "99999999999999999" not in str(error) + "".join(getattr(error, "__notes__", ()))
+
+
+def test_elements_have_bytes() -> None:
+    piece = Piece({"kind": "arguments", "address": 4096, "size": 8}, bytes(8))
+    with pytest.raises(ValueError, match="have no bytes"):
+        piece.to_numpy("V0")
 
 
 def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:

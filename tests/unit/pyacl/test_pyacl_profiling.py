@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
-import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def fail(stream: Stream) -> None:
 
 
 @pytest.mark.simulator("kernels")
-def test_the_callback_of_dumps_gets_dicts(stream: Stream, dumps: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_callback_of_dumps_gets_dicts(stream: Stream, dumps: Path, unraisable: list[Any]) -> None:
     chunks: list[dict[str, Any]] = []
     content = bytearray()
 
@@ -122,20 +123,59 @@ def test_the_callback_of_dumps_gets_dicts(stream: Stream, dumps: Path, capfd: py
     assert acl.mdl.dump_unreg_callback() is None
     fail(stream)
     assert len(list(dumps.rglob("add_custom.*"))) == 1
+    assert [each.exc_type for each in unraisable] == [ZeroDivisionError] * 2
 
 
 @pytest.mark.simulator("kernels")
-def test_a_callback_that_raises_ends_only_its_dump(
-    stream: Stream, dumps: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_callback_may_call_back_and_unregister_itself(stream: Stream, dumps: Path, unraisable: list[Any]) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def receive(chunk: dict[str, Any]) -> None:
+        acl.mdl.dump_unreg_callback()
+        gc.collect()
+        seen.append((acl.rt.set_device(0), acl.mdl.dump_reg_callback(receive, 0), chunk["is_last_chunk"]))
+        if len(seen) == 1:  # not in the thread of the test, which has a device
+            with Stream() as other:
+                fill_async(Buffer(64), 1, other)
+                other.synchronize()
+
+    assert acl.mdl.dump_reg_callback(receive, 0) == 0
+    fail(stream)
+    fail(stream)
+    assert len(seen) >= 4
+    assert {code for *codes, _ in seen for code in codes} == {0}
+    assert [last for *_, last in seen].count(1) == 2
+    assert [each.exc_type for each in unraisable] == [ZeroDivisionError] * 2
+
+
+@pytest.mark.simulator("kernels")
+def test_callbacks_may_be_replaced_while_kernels_fail(stream: Stream, dumps: Path, unraisable: list[Any]) -> None:
+    is_over = threading.Event()
+
+    def replace() -> None:
+        while not is_over.is_set():
+            assert acl.mdl.dump_reg_callback(lambda chunk: None, 0) == 0
+            acl.mdl.dump_unreg_callback()
+
+    threads = [threading.Thread(target=replace) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        fail(stream)
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert {each.exc_type for each in unraisable} == {ZeroDivisionError}
+
+
+@pytest.mark.simulator("kernels")
+def test_a_callback_that_raises_ends_only_its_dump(stream: Stream, dumps: Path, unraisable: list[Any]) -> None:
     def refuse(chunk: dict[str, Any]) -> None:
         raise ValueError("no more dumps")
 
-    raised: list[str] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: raised.append(str(report.exc_value)))
     assert acl.mdl.dump_reg_callback(refuse, 0) == 0
     fail(stream)
-    assert raised.count("no more dumps") == 1
+    assert [str(each.exc_value) for each in unraisable].count("no more dumps") == 1
 
 
 def test_records_of_operators(tmp_path: Path, device: Any) -> None:

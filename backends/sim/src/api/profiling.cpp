@@ -6,7 +6,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "api/entry.h"
 #include "observe/profiler.h"
@@ -63,13 +66,34 @@ std::string make_result_directory(const std::string &path, const std::string &st
         char name[64];
         std::snprintf(name, sizeof name, "/PROF_%06d_%s_%d", number, stamp.c_str(), static_cast<int>(getpid()));
         if (mkdir((path + name).c_str(), 0755) == 0) {
-            make_directories(path + name + "/mindstudio_profiler_output", ACL_ERROR_INVALID_FILE);
-            return path + name;
+            const std::string made = path + name;
+            try {
+                make_directories(made + "/mindstudio_profiler_output", ACL_ERROR_INVALID_FILE);
+            } catch (const Failure &) {
+                rmdir(made.c_str());
+                throw;
+            }
+            return made;
         }
         if (errno != EEXIST) {
             fail_unremembered(ACL_ERROR_INVALID_FILE, "cannot make a directory in %s: %s", path.c_str(),
                               std::strerror(errno));
         }
+    }
+}
+
+// Writes all that can be written. Fails as the first one that cannot.
+void write_all(const std::vector<std::unique_ptr<Profile>> &profiles) {
+    std::optional<Failure> first;
+    for (const auto &profile : profiles) {
+        try {
+            profile->write();
+        } catch (const Failure &failure) {
+            first = first ? first : failure;
+        }
+    }
+    if (first) {
+        throw *first;
     }
 }
 
@@ -165,8 +189,6 @@ aclError aclprofFinalize() {
     return entry(Function::aclprofFinalize, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         const auto profiles = sim.profiler.finalize();
         const Unlocked unlocked(lock);
-        for (const auto &profile : profiles) {
-            profile->write();
-        }
+        write_all(profiles);
     });
 }

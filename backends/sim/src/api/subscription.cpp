@@ -57,11 +57,12 @@ OperatorRecord require_record(const void *records, std::size_t size, std::uint32
     return wanted;
 }
 
-// Runs the body of a function that reads records. Before the first subscription of the process, it does nothing and
-// succeeds (profiling.md section 8 [obs]).
+// Runs the body of a function that reads records, without the engine lock: it checks the whole buffer. Before the first
+// subscription of the process, it does nothing and succeeds (profiling.md section 8 [obs]).
 template <class Body>
 aclError read_entry(Function function, Body body) {
-    return entry(function, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+    return checked_entry(function, [&] {
+        Simulator &sim = Simulator::get();
         if (sim.subscriptions.were_used()) {
             body(sim);
         }

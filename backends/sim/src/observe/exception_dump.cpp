@@ -132,16 +132,6 @@ std::string member(const char *name, std::uint64_t value) {
     return ",\"" + std::string(name) + "\":" + std::to_string(value);
 }
 
-// Makes a kernel's name a part of a file's name.
-std::string file_part(const std::string &name) {
-    constexpr std::size_t kLongest = 128;
-    std::string part = name.substr(0, kLongest);
-    std::replace_if(
-        part.begin(), part.end(),
-        [](char c) { return c == '/' || c == '\\' || static_cast<unsigned char>(c) <= ' ' || c == 0x7F; }, '_');
-    return part;
-}
-
 }  // namespace
 
 std::string DumpFile::header(const std::vector<std::uint64_t> &sizes) const {

@@ -9,8 +9,9 @@
 namespace aclsim {
 
 void OperatorRecords::start(const std::string &directory) {
+    std::string kept = directory;
     core_.add_observer(*this);
-    directory_ = directory;
+    directory_ = std::move(kept);
 }
 
 void OperatorRecords::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
@@ -32,7 +33,7 @@ void OperatorRecords::stop(Lock &lock) {
     int number = 0;
     for (const auto &[it, count] : launches) {
         const auto &[name, blocks, arguments, information] = it;
-        const std::string path = directory + "/" + name.substr(0, 128) + "." + std::to_string(number++) + ".json";
+        const std::string path = directory + "/" + file_part(name) + "." + std::to_string(number++) + ".json";
         const std::string text = "{\"name\":" + quoted(name) + ",\"blocks\":" + std::to_string(blocks) +
                                  ",\"arguments_size\":" + std::to_string(arguments) +
                                  ",\"op_info\":" + quoted(information) + ",\"launches\":" + std::to_string(count) +

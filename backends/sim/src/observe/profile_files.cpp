@@ -42,7 +42,7 @@ std::string name_of(const Profile::TaskEntry &task) {
 std::string csv_row(std::initializer_list<std::string> cells) {
     std::string row;
     for (const std::string &cell : cells) {
-        std::string text = cell;
+        std::string text = is_utf8(cell) ? cell : in_hexadecimal(cell);  // a mark may have any bytes
         if (text.find_first_of(",\"\r\n") != std::string::npos) {
             for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) {
                 text.insert(at, 1, '"');

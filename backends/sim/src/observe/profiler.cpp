@@ -138,7 +138,7 @@ Profile *Profiler::profile_of(const Stream &stream, const Task &task) {
 
 void Profiler::submitted(const Moment &now, const Stream &stream, const Task &task, const Submission &) {
     if (profile_of(stream, task) != nullptr) {
-        times_.submitted(now, stream, task);
+        times_.add(now, stream, task);
     }
 }
 

@@ -19,7 +19,8 @@ class TaskTimes {
         Time started;
     };
 
-    void submitted(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock) {
+    // Begins to follow a task.
+    void add(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock) {
         of(stream).add(key_of(stream, task), {now.time(), now.time()});
     }
     void started(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock) {
@@ -27,7 +28,7 @@ class TaskTimes {
             times->started = now.time();
         }
     }
-    // Forgets the task. Returns false if its submission is unknown.
+    // Forgets the task. Returns false if it was not added.
     bool take(const Stream &stream, const Task &task, Times &times) REQUIRES(engine_lock) {
         Pending &pending = of(stream);
         const Key key = key_of(stream, task);

@@ -95,6 +95,15 @@ void make_directories(const std::string &path, aclError code) {
     }
 }
 
+std::string file_part(const std::string &name) {
+    constexpr std::size_t kLongest = 128;
+    std::string part = name.substr(0, kLongest);
+    std::replace_if(
+        part.begin(), part.end(),
+        [](char c) { return c == '/' || c == '\\' || static_cast<unsigned char>(c) <= ' ' || c == 0x7F; }, '_');
+    return part;
+}
+
 std::string absolute_path(const std::string &path) {
     char current[PATH_MAX];
     if (path[0] == '/' || getcwd(current, sizeof current) == nullptr) {

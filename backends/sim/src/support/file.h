@@ -24,6 +24,8 @@ std::string time_stamp_with_milliseconds();
 
 // Creates a directory with its parents. Fails with the code.
 void make_directories(const std::string &path, aclError code);
+// Returns the beginning of a kernel's name as a part of a file's name: without characters that separate paths or words.
+std::string file_part(const std::string &name);
 // Returns the path from the root of the file system.
 std::string absolute_path(const std::string &path);
 

@@ -19,9 +19,9 @@
 namespace aclsim {
 namespace {
 
-using Address = std::uint64_t;
+using FileAddress = std::uint64_t;
 
-constexpr Address kLongestImage = Address{1} << 40;
+constexpr FileAddress kLongestImage = FileAddress{1} << 40;
 constexpr std::uint64_t kLargestThreadData = 64 << 20;
 constexpr std::size_t kSlot = 8;            // entry size of a table of addresses
 constexpr std::uint16_t kVersion = 0x7FFF;  // bits of a version number
@@ -151,7 +151,7 @@ class SharedObject {
 
     // Loaded segments are mapped one after another, each to whole pages.
     void add_loaded(const Elf64_Phdr &segment) {
-        const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
+        const auto page = static_cast<FileAddress>(sysconf(_SC_PAGESIZE));
         require(segment.p_vaddr < kLongestImage && segment.p_memsz < kLongestImage, "a segment is too large");
         require(segment.p_vaddr % page == segment.p_offset % page, "a segment begins at another place in its page");
         require(segment.p_align <= kLongestImage && (segment.p_align & (segment.p_align - 1)) == 0,
@@ -172,7 +172,7 @@ class SharedObject {
         switch (segment.p_type) {
             case PT_TLS:
                 require(segment.p_memsz <= kLargestThreadData && segment.p_filesz <= segment.p_memsz &&
-                            segment.p_align <= static_cast<Address>(sysconf(_SC_PAGESIZE)) &&
+                            segment.p_align <= static_cast<FileAddress>(sysconf(_SC_PAGESIZE)) &&
                             (segment.p_align & (segment.p_align - 1)) == 0 &&
                             segment_at(segment.p_vaddr, segment.p_filesz, PF_R) != nullptr,
                         "its thread data have a wrong size, alignment or place");
@@ -193,30 +193,30 @@ class SharedObject {
     }
 
     // Returns true for a range in a writable segment, up to the end of the segment's last page.
-    bool is_in_data_pages(Address address, std::uint64_t size) const {
-        const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
+    bool is_in_data_pages(FileAddress address, std::uint64_t size) const {
+        const auto page = static_cast<FileAddress>(sysconf(_SC_PAGESIZE));
         const Elf64_Phdr *segment = segment_at(address, 1, PF_R | PF_W);
         return segment != nullptr && size <= kLongestImage &&
                address + size <= (segment->p_vaddr + segment->p_memsz + page - 1) / page * page;
     }
     // Returns the segment with these flags that contains the range in memory; nullptr if there is none.
-    const Elf64_Phdr *segment_at(Address address, std::uint64_t size, std::uint32_t flags) const {
+    const Elf64_Phdr *segment_at(FileAddress address, std::uint64_t size, std::uint32_t flags) const {
         const auto found = std::find_if(loaded_.begin(), loaded_.end(), [&](const Elf64_Phdr &it) {
             return address >= it.p_vaddr && size <= it.p_memsz && address - it.p_vaddr <= it.p_memsz - size &&
                    (it.p_flags & flags) == flags;
         });
         return found == loaded_.end() ? nullptr : &*found;
     }
-    bool is_code(Address address) const { return segment_at(address, 1, PF_R | PF_X) != nullptr; }
+    bool is_code(FileAddress address) const { return segment_at(address, 1, PF_R | PF_X) != nullptr; }
 
-    void require_memory(Address address, std::uint64_t size, std::uint32_t flags, const char *what) const {
+    void require_memory(FileAddress address, std::uint64_t size, std::uint32_t flags, const char *what) const {
         require(segment_at(address, size, flags) != nullptr,
                 std::string(what) + " is not in a segment that allows what is done with it");
     }
 
     // Returns the content of an address before relocation.
     template <class T>
-    T at(Address address, const char *what) const {
+    T at(FileAddress address, const char *what) const {
         const Elf64_Phdr *segment = segment_at(address, sizeof(T), PF_R);
         require(segment != nullptr && address - segment->p_vaddr + sizeof(T) <= segment->p_filesz,
                 std::string(what) + " reaches beyond what is loaded from the file");
@@ -226,7 +226,7 @@ class SharedObject {
     // --- the dynamic section -----------------------------------------------------------------------------------------
 
     void read_dynamic() {
-        for (Address entry = dynamic_.p_vaddr;; entry += sizeof(Elf64_Dyn)) {
+        for (FileAddress entry = dynamic_.p_vaddr;; entry += sizeof(Elf64_Dyn)) {
             require(entry + sizeof(Elf64_Dyn) <= dynamic_.p_vaddr + dynamic_.p_memsz, "its dynamic section has no end");
             const auto read = at<Elf64_Dyn>(entry, "the dynamic section");
             if (read.d_tag == DT_NULL) {
@@ -273,7 +273,7 @@ class SharedObject {
 
     std::string_view name(std::uint64_t offset) const {
         require(offset < value(DT_STRSZ), "a name is beyond the end of the table of names");
-        const Address address = value(DT_STRTAB) + offset;
+        const FileAddress address = value(DT_STRTAB) + offset;
         const Elf64_Phdr &segment = *segment_at(address, 1, PF_R);
         return reinterpret_cast<const char *>(data_ + segment.p_offset + (address - segment.p_vaddr));
     }
@@ -297,13 +297,13 @@ class SharedObject {
         }
     }
 
-    std::uint32_t word(Address table, std::uint64_t index) const {
+    std::uint32_t word(FileAddress table, std::uint64_t index) const {
         constexpr std::size_t kWord = sizeof(std::uint32_t);
         return at<std::uint32_t>(table + index * kWord, "the table to find symbols with");
     }
 
     // Table layout: number of buckets, number of symbols, buckets, and the next symbol of each symbol.
-    void count_by_chains(Address table) {
+    void count_by_chains(FileAddress table) {
         const std::uint32_t buckets = word(table, 0);
         symbols_ = word(table, 1);
         require(buckets > 0, "the table to find symbols with is empty");
@@ -319,7 +319,7 @@ class SharedObject {
 
     // Table layout: number of buckets, first symbol, words of the filter, its shift; the filter, the buckets, and the
     // hash of each symbol, whose lowest bit marks the last one of a bucket.
-    void count_by_hashes(Address table) {
+    void count_by_hashes(FileAddress table) {
         const std::uint32_t buckets = word(table, 0);
         const std::uint32_t first = word(table, 1);
         const std::uint32_t filter = word(table, 2);
@@ -376,7 +376,7 @@ class SharedObject {
         return it.st_value >= section.sh_addr && it.st_value - section.sh_addr <= section.sh_size;
     }
 
-    Address end_of_image() const { return loaded_.back().p_vaddr + loaded_.back().p_memsz; }
+    FileAddress end_of_image() const { return loaded_.back().p_vaddr + loaded_.back().p_memsz; }
 
     // --- versions of symbols -----------------------------------------------------------------------------------------
 
@@ -384,22 +384,23 @@ class SharedObject {
         std::set<std::uint16_t> numbers{VER_NDX_LOCAL, VER_NDX_GLOBAL};
         if (has(DT_VERNEED)) {
             each<Elf64_Verneed>(
-                value(DT_VERNEED), &Elf64_Verneed::vn_next, [&](Address at_, const Elf64_Verneed &needed) {
+                value(DT_VERNEED), &Elf64_Verneed::vn_next, [&](FileAddress at_, const Elf64_Verneed &needed) {
                     const auto is_file = [&](std::uint64_t library) { return name(library) == name(needed.vn_file); };
                     require(std::any_of(needed_.begin(), needed_.end(), is_file),
                             "a version is of a library that it does not need");
                     each<Elf64_Vernaux>(at_ + needed.vn_aux, &Elf64_Vernaux::vna_next,
-                                        [&](Address, const Elf64_Vernaux &it) {
+                                        [&](FileAddress, const Elf64_Vernaux &it) {
                                             name(it.vna_name);
                                             numbers.insert(it.vna_other & kVersion);
                                         });
                 });
         }
         if (has(DT_VERDEF)) {
-            each<Elf64_Verdef>(value(DT_VERDEF), &Elf64_Verdef::vd_next, [&](Address at_, const Elf64_Verdef &defined) {
-                name(at<Elf64_Verdaux>(at_ + defined.vd_aux, "a version").vda_name);
-                numbers.insert(defined.vd_ndx & kVersion);
-            });
+            each<Elf64_Verdef>(value(DT_VERDEF), &Elf64_Verdef::vd_next,
+                               [&](FileAddress at_, const Elf64_Verdef &defined) {
+                                   name(at<Elf64_Verdaux>(at_ + defined.vd_aux, "a version").vda_name);
+                                   numbers.insert(defined.vd_ndx & kVersion);
+                               });
         }
         require(!has(DT_VERSYM) || has(DT_VERNEED) || has(DT_VERDEF), "its symbols have versions that do not exist");
         for (std::uint64_t i = 0; has(DT_VERSYM) && i < symbols_; ++i) {
@@ -411,8 +412,8 @@ class SharedObject {
 
     // Visits the entries of a list in which each entry has the offset of the next.
     template <class Entry, class Use>
-    void each(Address first, std::uint32_t Entry::*next, Use use) const {
-        for (Address address = first;;) {
+    void each(FileAddress first, std::uint32_t Entry::*next, Use use) const {
+        for (FileAddress address = first;;) {
             const auto entry = at<Entry>(address, "the versions of symbols");
             use(address, entry);
             if (entry.*next == 0) {
@@ -432,7 +433,7 @@ class SharedObject {
         check_relative_bitmaps();
     }
 
-    void check_table(Address table, std::uint64_t size, std::uint64_t relative) {
+    void check_table(FileAddress table, std::uint64_t size, std::uint64_t relative) {
         const std::uint64_t count = size / sizeof(Elf64_Rela);
         require(size % sizeof(Elf64_Rela) == 0 && relative <= count, "a table of relocations has another size");
         for (std::uint64_t i = 0; i < count; ++i) {
@@ -450,7 +451,7 @@ class SharedObject {
         }
         const bool is_of_thread = contains(kinds.thread_data, type) || type == kinds.descriptor;
         require_target(it.r_offset, type == kinds.descriptor ? 2 * kSlot : kSlot);
-        const auto addend = static_cast<Address>(it.r_addend);
+        const auto addend = static_cast<FileAddress>(it.r_addend);
         if (type == kinds.relative) {
             require(addend <= end_of_image(), "a relocation leads out of it");
             note_target(it.r_offset, addend);
@@ -468,7 +469,7 @@ class SharedObject {
     }
 
     // Relocations may write to data, but not to the part that the loader has read.
-    void require_target(Address address, std::uint64_t size) const {
+    void require_target(FileAddress address, std::uint64_t size) const {
         require_memory(address, size, PF_R | PF_W, "the place of a relocation");
         require(address + size <= dynamic_.p_vaddr || address >= dynamic_.p_vaddr + dynamic_.p_memsz,
                 "a relocation changes the dynamic section");
@@ -477,7 +478,7 @@ class SharedObject {
     // DT_RELR: an address, followed by bits for the next 63 slots, then for the next 63, up to the next address.
     void check_relative_bitmaps() {
         constexpr unsigned kBits = 63;
-        Address slot = 0;
+        FileAddress slot = 0;
         for (std::uint64_t i = 0; has(kRelr) && i < value(kRelrSize) / kSlot; ++i) {
             const auto entry = at<std::uint64_t>(value(kRelr) + i * kSlot, "a table of relocations");
             if ((entry & 1) == 0) {
@@ -493,11 +494,11 @@ class SharedObject {
             slot += kBits * kSlot;
         }
     }
-    void add_relative(Address slot) {
+    void add_relative(FileAddress slot) {
         require_target(slot, kSlot);
-        note_target(slot, at<Address>(slot, "the place of a relocation"));
+        note_target(slot, at<FileAddress>(slot, "the place of a relocation"));
     }
-    void note_target(Address slot, Address target) {
+    void note_target(FileAddress slot, FileAddress target) {
         require(targets_.emplace(slot, target).second, "two relocations are for the same place");
     }
 
@@ -510,16 +511,16 @@ class SharedObject {
         check_functions(value(DT_FINI_ARRAY), has(DT_FINI_ARRAY) ? value(DT_FINI_ARRAYSZ) : 0);
     }
 
-    void check_functions(Address table, std::uint64_t size) const {
+    void check_functions(FileAddress table, std::uint64_t size) const {
         require(size == 0 || segment_at(table, size, PF_R) != nullptr, "a table of functions is in no segment");
-        for (Address slot = table; slot + kSlot <= table + size; slot += kSlot) {
+        for (FileAddress slot = table; slot + kSlot <= table + size; slot += kSlot) {
             const auto target = targets_.find(slot);
             require(target != targets_.end() && (target->second == kElsewhere || is_code(target->second)),
                     "a function that is called when it is loaded or closed is not in the code");
         }
     }
 
-    static constexpr Address kElsewhere = ~Address{0};  // symbol of another library
+    static constexpr FileAddress kElsewhere = ~FileAddress{0};  // symbol of another library
 
     const unsigned char *data_;
     std::vector<Elf64_Phdr> loaded_;
@@ -528,7 +529,7 @@ class SharedObject {
     std::map<std::int64_t, std::uint64_t> entries_;
     std::vector<std::uint64_t> needed_;  // offsets of names
     std::uint64_t symbols_ = 0;
-    std::map<Address, Address> targets_;  // slot -> value after relocation
+    std::map<FileAddress, FileAddress> targets_;  // slot -> value after relocation
 };
 
 }  // namespace
