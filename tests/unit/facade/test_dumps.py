@@ -125,7 +125,7 @@ def test_tensors_of_the_program_can_be_read_back(lib: Any, ffi: Any, dumps: Path
         (b'{"pieces":3}' + struct.pack("<Q", 12) + b"ASCDUMP1", "damaged dump"),
     ],
 )
-def test_what_is_no_dump_is_refused(tmp_path: Path, contents: bytes, text: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, contents: bytes, text: str) -> None:
     file = tmp_path / "file"
     file.write_bytes(contents)
     with pytest.raises(ValueError, match=text):

@@ -75,7 +75,7 @@ std::string make_result_directory(const std::string &path, const std::string &st
 
 void require_startable(Simulator &sim, const ProfileConfig &config) REQUIRES(engine_lock) {
     if ((config.data_types & ~kDataTypes) != 0) {
-        fail_unremembered(ACL_ERROR_PROF_MODULES_UNSUPPORTED, "nothing is known of the data types %#llx",
+        fail_unremembered(ACL_ERROR_PROF_MODULES_UNSUPPORTED, "there are no data types %#llx",
                           static_cast<unsigned long long>(config.data_types & ~kDataTypes));
     }
     require_initialized(sim);
