@@ -11,8 +11,8 @@ plain C declarations. Marks inside comments carry what C cannot say:
   (`OLDEST`), without products it is on all `PRODUCTS`; ``undocumented`` and ``none`` count as products as well;
 - ``/* @library NAME: doc */`` names the library of the vendor that has the functions of a family which the runtime's
   own library does not have;
-- ``/* @refused CASE, API reference PAGE: NAME, ... */`` names functions that the runtime refuses in a case, with the page
-  that documents it; the first comment of a family names the pages of its functions.
+- ``/* @refused CASE, API reference PAGE: NAME, ... */`` names functions that the runtime refuses in a case, with the
+  page that documents it; the first comment of a family names the pages of its functions.
 """
 
 from __future__ import annotations
@@ -149,9 +149,7 @@ def parse(headers: Iterable[tuple[str, str]], types: str = "") -> Declarations:
         libraries={family: match[1] for family, header in headers if (match := _LIBRARY.search(header))},
         pages={family: match[1] for family, header in headers if (match := _PAGES.search(header))},
         refusals={
-            name: (case, page)
-            for case, page, names in _REFUSED.findall(text)
-            for name in re.findall(r"acl\w+", names)
+            name: (case, page) for case, page, names in _REFUSED.findall(text) for name in re.findall(r"acl\w+", names)
         },
     )
 

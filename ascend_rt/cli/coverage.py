@@ -44,8 +44,8 @@ products. `ascend-rt coverage --backend sim --format markdown` generates the pag
   older one.
 - Products: ✓ if the function is documented for the product, `?` if the documents do not mention products. On a product
   without a mark the simulator answers as the code of the runtime does: most functions return
-  `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000), or NULL, and `aclGetRecentErrMsg` gives the reason. Each table names the
-  pages of the API reference that list the products.
+  `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000), or NULL, or their objects cannot be created; `aclGetRecentErrMsg` gives
+  the reason. Each table names the pages of the API reference that list the products.
 
 <div class="table-filter"></div>
 """

@@ -29,7 +29,9 @@ def _number(text: str) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("directory", metavar="DIRECTORY", help="a directory PROF_..., or one that contains such directories")
+    parser.add_argument(
+        "directory", metavar="DIRECTORY", help="a directory PROF_..., or one that contains such directories"
+    )
     parser.add_argument("--top", type=_number, metavar="NUMBER", help="print only the entries with the longest times")
     parser.add_argument("--trace", metavar="FILE", help="write the time line, for Perfetto and chrome://tracing")
 
