@@ -236,7 +236,8 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     found = [place] if (place / _OUTPUT).is_dir() else sorted(place.glob("PROF_*"))
     exported = [directory for directory in found if (directory / _OUTPUT).is_dir()]
     if not exported:
-        cure = f"run 'msprof --export=on --output={place}'" if found else "it has no directory PROF_…"
+        cause = "it has no directory PROF_…" if place.is_dir() else "there is no such directory"
+        cure = f"run 'msprof --export=on --output={place}'" if found else cause
         raise FileNotFoundError(f"no tables of a profile in {place}: {cure}")
     contents = Profile()
     for directory in exported:
