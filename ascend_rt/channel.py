@@ -36,7 +36,7 @@ _ABNORMAL = lib.ACL_TENSOR_DATA_ABNORMAL
 class Channel(Resource):
     """A queue of messages, each of which has one or more arrays.
 
-    A full channel holds its senders back, an empty one its receivers. Any threads of the process may send and receive
+    Senders wait while the channel is full, receivers while it is empty. Any threads of the process may send and receive
     through the same object. Arrays are copied: a sender may change them afterwards, and received ones are new.
 
     Parameters
@@ -46,7 +46,7 @@ class Channel(Resource):
     capacity : int
         The most messages in the channel, 2 to 8192.
     device : Device or int, optional
-        The device whose driver has the queue, which must be in use in the process; default the current one.
+        The device whose driver holds the channel, which must be in use in the process; default the current one.
 
     Raises
     ------
@@ -61,8 +61,8 @@ class Channel(Resource):
     -----
     ``acltdtCreateChannelWithCapacity``, ``acltdtDestroyChannel``; not blocking. 950, 910B, 910C, 910. API reference
     17-01. Closing the channel drops its messages. On the simulator it ends the waits of other threads with an
-    :class:`AclError`, as a reset of the device does; the vendor's library does not expect calls that are under way, so
-    let the threads end first. Other processes cannot use the channel.
+    :class:`AclError`, as a reset of the device does; the vendor's library does not expect calls in progress, so end the
+    threads first. Other processes cannot use the channel.
 
     Examples
     --------
@@ -264,7 +264,7 @@ class Channel(Resource):
         return self._code(lib.ascend_rt_receive(self._handle, limit, cell), _EMPTY, limit)
 
     def _take_for_next(self, limit: int) -> int:
-        """Receive a message for the next that asks, because the caller may have left by then."""
+        """Receive a message for the next caller, because this one may have left by then."""
         cell = _new_cell()
         code = self._take(cell, limit)
         if not code:
@@ -303,14 +303,14 @@ class Channel(Resource):
     # --- state -------------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the waits of other threads, which raise :class:`AclError` (500001); no call waits any more.
+        """End the waits of other threads, which raise :class:`AclError` (500001); later calls do not wait.
 
         Messages that are in the channel can still be received.
 
         Notes
         -----
-        ``acltdtStopChannel``; not blocking, needs no context. The vendor's newest library does nothing there: waits of
-        this object end within 50 milliseconds nevertheless, those of C go on.
+        ``acltdtStopChannel``; not blocking, needs no context. In the vendor's newest library the function does nothing:
+        waits of this object end within 50 milliseconds nevertheless, waits of programs in C continue.
         """
         self._is_stopped = True
         call("acltdtStopChannel", self._handle)
@@ -342,7 +342,7 @@ class Channel(Resource):
 
     @property
     def device(self) -> Device:
-        """The device whose driver has the queue."""
+        """The device whose driver holds the channel."""
         return Device(self._owner.epoch.device_id)
 
     def _description(self) -> str:

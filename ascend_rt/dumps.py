@@ -31,15 +31,15 @@ class Piece:
     kind : str
         ``"arguments"`` or ``"memory"`` of a kernel; ``"input"``, ``"output"`` or ``"workspace"`` of the program.
     address : int
-        Where it was in the process.
+        Its address in the process.
     size : int
         Its size in bytes.
     offset : int or None
-        The place in the arguments of the word that is its address; None for others.
+        The position, in the arguments, of the word that holds its address; None for other pieces.
     data : bytes
         The bytes that were stored: fewer than the size if it is larger than 64 MiB, or was freed meanwhile.
     shape : tuple of int or None
-        Of a tensor that the program saved.
+        The shape of a tensor that the program saved; None for other pieces.
     data_type : int or None
         Its type, an ``aclDataType``.
 
@@ -99,7 +99,7 @@ class Dump:
     kernel : str
         The name of the kernel that failed; "" for tensors that the program saved.
     device, stream, task, thread, code, blocks : int or None
-        What the runtime reports of the failed kernel; None for tensors that the program saved.
+        The runtime's facts about the failed kernel; None for tensors that the program saved.
     user_tag : str
         The text that the program saved with its tensors; "" for a kernel.
     pieces : list of Piece

@@ -2,9 +2,9 @@
 """Profiles: the times of tasks, of calls, and of named parts of the program, as a table and as a time line.
 
 :func:`profile` collects them for a ``with`` block. :class:`range` names a part of the program, and :func:`mark` a
-moment; outside of a profile both do next to nothing, so that they can stay in a program.
+moment; outside of a profile each is one short call, so both can stay in a program.
 
-On a device a profile is raw data, which CANN's ``msprof --export=on`` makes the files of that :func:`read_profile`
+On a device a profile is raw data; CANN's ``msprof --export=on`` converts it to the files that :func:`read_profile`
 reads. The simulator writes the files itself (docs/semantics/profiling.md, section 9).
 """
 
@@ -174,7 +174,7 @@ class Profile:
         )
 
     def _read(self, directory: Path) -> None:
-        """Add what the files of one profile have."""
+        """Add the contents of the files of one profile."""
         for row in _rows(directory, "task_time", "kernel_name"):
             self.tasks.append(
                 ProfiledTask(
@@ -237,7 +237,7 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     FileNotFoundError
         There is no profile, or only raw data of a device: run ``msprof --export=on --output=<directory>``.
     ValueError
-        A file is not one of a profile.
+        A file is not a file of a profile.
 
     Examples
     --------
@@ -260,7 +260,8 @@ def _profiles_in(place: Path) -> list[Path]:
 def _read_all(place: Path, found: Sequence[Path]) -> Profile:
     exported = [directory for directory in found if (directory / _OUTPUT).is_dir()]
     if not exported:
-        cure = f"run 'msprof --export=on --output={place}'" if found else "it has no directory PROF_…"
+        cause = "it has no directory PROF_…" if place.is_dir() else "there is no such directory"
+        cure = f"run 'msprof --export=on --output={place}'" if found else cause
         raise FileNotFoundError(f"no tables of a profile in {place}: {cure}")
     contents = Profile()
     for directory in exported:
@@ -280,17 +281,17 @@ def profile(
 ) -> Iterator[Profile]:
     """Collect times for a ``with`` block; the result is filled at its end.
 
-    The end waits for the work of the devices, so that it is in the profile. A profile is the process's: there is one at
-    a time for a device, and other profiles of the program must have ended.
+    The end waits for the work of the devices, so that the profile contains it. A process takes one profile at a time:
+    other profiles of the program must have ended.
 
     Parameters
     ----------
     path : str or os.PathLike, optional
-        The directory for the files, which is created; by default they are read and deleted.
+        The directory for the files, which is created; by default they are deleted after reading.
     devices : sequence of Device, optional
-        The devices whose tasks are wanted; default :meth:`Device.current`.
+        The devices whose tasks are collected; default :meth:`Device.current`.
     calls : bool, default True
-        Have the calls of C functions in the trace.
+        Collect the calls of C functions, for the trace.
 
     Yields
     ------
@@ -301,7 +302,8 @@ def profile(
     WrongState
         Another profile is being taken.
     FileNotFoundError
-        At the end, on a device: the raw data stay where the text says; see :func:`~ascend_rt.profiling.read_profile`.
+        At the end, on a device: the message names the directory of the raw data; see
+        :func:`~ascend_rt.profiling.read_profile`.
 
     Notes
     -----
@@ -365,7 +367,7 @@ class _Session:
         ids = ffi.new("uint32_t[]", [device.id for device in devices])
         self._code = code = lib.aclprofInit(text, len(text))
         if is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE):
-            raise WrongState("another profile is being taken; begin this one when that has ended")
+            raise WrongState("another profile is being taken: end it before this one begins")
         check(code, "aclprofInit")
         data = lib.ACL_PROF_TASK_TIME | lib.ACL_PROF_MSPROFTX | (lib.ACL_PROF_ACL_API if calls else 0)
         self.config = lib.aclprofCreateConfig(ids, len(ids), lib.ACL_AICORE_NONE, ffi.NULL, data)
@@ -447,7 +449,7 @@ def mark(name: str, stream: Stream | None = None) -> None:
     name : str
         At most 126 bytes in UTF-8, or 155 with a stream; not empty with a stream.
     stream : Stream, optional
-        Marks the moment at which this stream has done what was submitted before; by default that of the call.
+        Marks the moment at which this stream reaches the mark; by default that of the call.
 
     Raises
     ------

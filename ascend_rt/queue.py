@@ -28,16 +28,16 @@ _FIRST_ROOM = 1 << 16  # bytes for an array of unknown size
 
 
 class Queue:
-    """A queue of arrays in the device: first in, first out, of a limited depth.
+    """A first-in, first-out queue of arrays with a limited depth.
 
-    A thread that puts an array into a full queue waits, as does one that gets an array from an empty one. Every array
-    is got once. It arrives with its type and shape; a message that a program in C put without a description arrives as
-    an array of bytes.
+    A thread that puts an array into a full queue waits, as does one that gets an array from an empty one. One thread
+    gets each array. It arrives with its type and shape; a message that a program in C put without a description arrives
+    as an array of bytes.
 
     Parameters
     ----------
     depth : int, default 8
-        Arrays that the queue holds, from 2 to 8192.
+        Most arrays in the queue, from 2 to 8192.
     name : str, default ""
         A name for logs, of at most 127 bytes. Several queues may have the same.
 
@@ -228,7 +228,7 @@ class Queue:
         Timeout
             The queue stayed empty for so long.
         EOFError
-            The mark of :meth:`put_end` was got.
+            The next message is the mark of :meth:`put_end`.
         AclError
             The queue was destroyed, or a process that this call waited for has ended (507899).
 
@@ -246,7 +246,7 @@ class Queue:
     async def put_async(self, array: Any) -> None:
         """Put a copy of an array as :meth:`put` does, without blocking the event loop of asyncio.
 
-        It looks for room every few milliseconds, for a millisecond. Limit the time with :func:`asyncio.timeout` or
+        It checks for room every few milliseconds. Limit the time with :func:`asyncio.timeout` or
         :func:`asyncio.wait_for`. A cancelled task has put nothing.
         """
         await self._repeat_async(self._putting(*packed(array)), "acltdtEnqueueData", lib.ACL_ERROR_RT_QUEUE_FULL)
@@ -338,17 +338,17 @@ class Queue:
     # --- routes ------------------------------------------------------------------------------------------------------
 
     def forward_to(self, *destinations: Queue) -> None:
-        """Send each array that is put here on to all of the other queues; a full one holds the others back.
+        """Forward each array of this queue to all of the given queues; a full one holds the others back.
 
         Parameters
         ----------
         *destinations : Queue
-            Queues of this process, or to which it is attached.
+            Queues of this process, or queues to which it is attached.
 
         Raises
         ------
         AclError
-            A route would close a circle, or a queue does not exist (500001).
+            The routes would form a cycle, or a queue does not exist (500001).
 
         Notes
         -----
@@ -366,8 +366,8 @@ class Queue:
     def close(self) -> None:
         """Destroy the queue, with the arrays in it; closing twice is allowed.
 
-        Threads that wait for it raise an error. A queue of another process is only no longer used. If the call fails,
-        because a route is left (500001) or the thread has no context, the queue stays open.
+        Threads that wait for it raise an error. A queue of another process is released, but not destroyed. If the call
+        fails, because a route is left (500001) or the thread has no context, the queue stays open.
         """
         number = self._number
         if number is None:
@@ -385,7 +385,7 @@ class Queue:
         self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Queue cannot be copied or pickled; pass its number, and attach to it there")
+        raise TypeError("a Queue cannot be copied or pickled; pass its number, and call Queue.attach there")
 
     def __repr__(self) -> str:
         return f"<ascend_rt.Queue {'closed' if self._number is None else self._number}>"
@@ -401,7 +401,7 @@ def _rights() -> dict[str, int]:
 
 def _require_array(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any]:
     if array is None:
-        raise EOFError("the queue has ended: its producer has put the mark of Queue.put_end")
+        raise EOFError("end of the queue: the producer called put_end()")
     return array
 
 

@@ -10,7 +10,9 @@ plain C declarations. Marks inside comments carry what C cannot say:
 - a function has ``/* since VERSION, PRODUCTS */`` behind it; without a version it is in every release that is known
   (`OLDEST`), without products it is on all `PRODUCTS`; ``undocumented`` and ``none`` count as products as well;
 - ``/* @library NAME: doc */`` names the library of the vendor that has the functions of a family which the runtime's
-  own library does not have.
+  own library does not have;
+- ``/* @refused CASE, API reference PAGE: NAME, ... */`` names functions that the runtime refuses in a case, with the
+  page that documents it; the first comment of a family names the pages of its functions.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
 _DEFINE = re.compile(r"^#define (\w+) (-?\d\w*)(?: /\* (.*) \*/)?$")
 _BLOCK = re.compile(r"^/\* @(flags|enum|errors) ([^:]+): (.*) \*/$")
+_REFUSED = re.compile(r"^/\* @refused ([^,]+), API reference ([\d-]+): (.*?) \*/$", re.DOTALL | re.MULTILINE)
+_PAGES = re.compile(r"\A/\*.*?\(API reference ([\d, -]+)\)\. \*/")
 _LIBRARY = re.compile(r"^/\* @library (\S+): .* \*/$", re.MULTILINE)
 _AVAILABILITY = re.compile(r"\b(acl\w+)\([^;{}]*\); /\* (?:since ([^\s,]+))?(?:, )?([\w ]*?) \*/")
 
@@ -113,6 +117,8 @@ class Declarations:
     groups: tuple[ConstantGroup, ...]
     errors: tuple[ErrorConstant, ...]
     libraries: dict[str, str]
+    pages: dict[str, str]
+    refusals: dict[str, tuple[str, str]]
 
 
 def families() -> tuple[str, ...]:
@@ -141,6 +147,10 @@ def parse(headers: Iterable[tuple[str, str]], types: str = "") -> Declarations:
         groups=tuple(_groups(text)),
         errors=tuple(_errors(text)),
         libraries={family: match[1] for family, header in headers if (match := _LIBRARY.search(header))},
+        pages={family: match[1] for family, header in headers if (match := _PAGES.search(header))},
+        refusals={
+            name: (case, page) for case, page, names in _REFUSED.findall(text) for name in re.findall(r"acl\w+", names)
+        },
     )
 
 

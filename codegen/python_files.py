@@ -107,6 +107,8 @@ def function_table(declared: Declarations) -> str:
         f'    "{f.name}": ("{f.family}", "{f.since}", {_products(f)}, {f.name in wrapped}),' for f in functions
     )
     libraries = "\n".join(f'    "{family}": "{library}",' for family, library in declared.libraries.items())
+    pages = "\n".join(f'    "{family}": "{page}",' for family, page in declared.pages.items())
+    refusals = "\n".join(f'    "{name}": {_quoted(*refusal)},' for name, refusal in declared.refusals.items())
     return (
         _HEAD + '"""Every documented C function, and where it is."""\n\n'
         f"PRODUCTS = {_quoted(*declarations.PRODUCTS)}\n\n"
@@ -116,6 +118,10 @@ def function_table(declared: Declarations) -> str:
         f'NEWEST = "{declarations.NEWEST}"\n\n'
         "# The library of the vendor for the functions of a family that the runtime's own library does not have.\n"
         f"LIBRARIES = {{\n{libraries}\n}}\n\n"
+        "# The pages of the API reference that document the functions of a family.\n"
+        f"PAGES = {{\n{pages}\n}}\n\n"
+        "# Functions that the runtime has and refuses: the case, and the page of the API reference that documents it.\n"
+        f"REFUSALS = {{\n{refusals}\n}}\n\n"
         "# Family, first release, products (None: no document says), whether the facade calls it.\n"
         f"FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {{  # fmt: skip\n{rows}\n}}\n"
     )

@@ -69,8 +69,8 @@ program [checks any other checkout](native_clients.md#when-something-is-missing)
 
 Needs are headers that a repository includes and does not have, libraries, functions of C and of pyACL, variables, paths
 in a toolkit and questions to `npu-smi`. All code of a repository counts, also parts that a build does not choose. A
-function that is here may refuse its work with a text: [coverage](coverage.md) lists those of the runtime that are
-simulated. Operators are not here: [PyTorch](torch.md) is what runs operators without an NPU.
+function that is here may refuse its work with a text: [libraries by name](native_clients.md#libraries-by-name) lists
+what each library refuses. Operators are not here: [PyTorch](torch.md) runs operators without an NPU.
 
 ## Clients
 
@@ -83,7 +83,7 @@ TRIED = """
 
 The other repositories were read and not built.
 
-| Client | What happened |
+| Client | Result |
 |---|---|
 """
 

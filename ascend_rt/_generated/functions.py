@@ -18,6 +18,62 @@ LIBRARIES = {
     "queue": "libacl_tdt_queue.so",
 }
 
+# The pages of the API reference that document the functions of a family.
+PAGES = {
+    "error": "13, 25-01",
+    "log": "24",
+    "data": "24, 25-03",
+    "init": "02, 24",
+    "config": "03",
+    "device": "04",
+    "context": "05",
+    "stream": "06",
+    "event": "07",
+    "notify": "08, 09",
+    "label": "10",
+    "memory": "11-01, 11-02, 11-05",
+    "virtual_memory": "11-04",
+    "managed_memory": "11-05, 26",
+    "ipc_memory": "11-07",
+    "memory_pool": "11-10",
+    "allocator": "11-08, 25-03",
+    "copy": "11-03",
+    "cmo": "11-06",
+    "value": "11-09",
+    "callback": "12",
+    "execution": "12",
+    "exception": "13",
+    "kernel": "14, 24, 26",
+    "graph": "15",
+    "group": "16",
+    "snapshot": "21",
+    "shared_buffer": "20",
+    "dump": "18",
+    "profiling": "19, 25-03",
+    "tensor_transfer": "17-01, 25-03",
+    "queue": "17-02, 17-03, 25-03",
+}
+
+# Functions that the runtime has and refuses: the case, and the page of the API reference that documents it.
+REFUSALS = {
+    "acltdtCreateChannel": ("without a virtual instance", "17-01"),
+    "acltdtAttachQueue": ("on a host", "17-02"),
+    "acltdtDequeue": ("on a host", "17-02"),
+    "acltdtEnqueue": ("on a host", "17-02"),
+    "acltdtGrantQueue": ("on a host", "17-02"),
+    "acltdtAllocBuf": ("on a host", "17-03"),
+    "acltdtAppendBufChain": ("on a host", "17-03"),
+    "acltdtCopyBufRef": ("on a host", "17-03"),
+    "acltdtFreeBuf": ("on a host", "17-03"),
+    "acltdtGetBufChainNum": ("on a host", "17-03"),
+    "acltdtGetBufData": ("on a host", "17-03"),
+    "acltdtGetBufDataLen": ("on a host", "17-03"),
+    "acltdtGetBufFromChain": ("on a host", "17-03"),
+    "acltdtGetBufUserData": ("on a host", "17-03"),
+    "acltdtSetBufDataLen": ("on a host", "17-03"),
+    "acltdtSetBufUserData": ("on a host", "17-03"),
+}
+
 # Family, first release, products (None: no document says), whether the facade calls it.
 FUNCTIONS: dict[str, tuple[str, str, str | None, bool]] = {  # fmt: skip
     "aclGetRecentErrMsg": ("error", "8.1.RC1", "910B 910C 310B 310P 910 950", True),

@@ -31,17 +31,17 @@ def packed(array: ArrayLike) -> tuple[np.ndarray[Any, Any], bytes]:
 
     whole = np.asarray(array, order="C")
     if whole.dtype.hasobject or whole.dtype.names is not None:
-        raise TypeError(f"an array of {whole.dtype} has no plain bytes; put an array of numbers")
+        raise TypeError(f"expected an array of numbers, got one of {whole.dtype}")
     if whole.nbytes == 0:
-        raise ValueError("a message has at least one byte; the array is empty")
+        raise ValueError("the array is empty, but a message needs at least one byte")
     description = f"{whole.dtype.str}|{','.join(map(str, whole.shape))}".encode()
     if len(description) > USER_DATA:
-        raise ValueError(f"an array of the shape {whole.shape} has too many dimensions for a message")
+        raise ValueError(f"the shape {whole.shape} has too many dimensions for a message")
     return whole, description
 
 
 def unpacked(memory: np.ndarray[Any, Any], description: bytes) -> np.ndarray[Any, Any]:
-    """Return the bytes as the described array; as they are if another program has put them without a description."""
+    """Return the bytes as the described array; unchanged if another program put them without a description."""
     import numpy as np
 
     kind, separator, shape = description.rstrip(b"\0").decode("ascii", "replace").rpartition("|")

@@ -212,8 +212,8 @@ def supports(name: str) -> bool:
     Returns
     -------
     bool
-        False if the library is too old or too new for the function, if the simulator does not simulate it, or if there
-        is no such function. If True, the function may still refuse some products with 207000.
+        False if the library is too old or too new for the function, or if there is no such function. If True, the
+        function may still be refused: on some products with 207000, on a host with 200006 (``ascend-rt coverage``).
 
     Examples
     --------

@@ -40,7 +40,7 @@ COMMANDS = {
     "verify": _Command("ascend_rt_measure.verify.command", "test and measure a card, and write a report"),
     "bench": _Command("ascend_rt_measure.bench.command", "measure calls in C, cffi, the facade and pyACL"),
     "run": _Command("ascend_rt.cli.run", "run a Python script with the chosen library"),
-    "profile": _Command("ascend_rt.cli.profile", "print a profile as a table, and join its time lines"),
+    "profile": _Command("ascend_rt.cli.profile", "print a profile as a table, and write its time line"),
     "sim-path": _Command("ascend_rt.cli.sim_path", "print the simulator's directory, for LD_LIBRARY_PATH"),
     "include-path": _Command("ascend_rt.cli.include_path", "print the directory of the C headers"),
     "toolkit-path": _Command("ascend_rt.cli.toolkit_path", "print the simulated toolkit, for ASCEND_HOME_PATH"),

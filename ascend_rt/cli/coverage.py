@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ascend_rt._generated.functions import FUNCTIONS, PRODUCTS
+from ascend_rt._generated.functions import FUNCTIONS, PAGES, PRODUCTS, REFUSALS
 from ascend_rt._runtime.driver import library, providers
 from ascend_rt.backends import IN_WORDS, sim
 from ascend_rt.cli import terminal
@@ -22,9 +22,10 @@ _MEANINGS = {
     "declared": "documented, declared, and callable as ascend_rt.lib.aclX(...)",
     "exported": "present in the library in use",
     "simulated": "simulated with the behaviour of the runtime",
+    "refused": "refused in a case where the runtime refuses it, too",
     "facade": "used by the Python classes",
 }
-_SHORT = {"declared": "all", "exported": "here", "simulated": "sim", "facade": "facade"}
+_SHORT = {"declared": "all", "exported": "here", "simulated": "sim", "refused": "no", "facade": "facade"}
 _COLUMNS = (*_MEANINGS, *PRODUCTS)
 
 _INTRODUCTION = """\
@@ -34,13 +35,17 @@ The tables of this page list every declared function, with its availability in t
 products. `ascend-rt coverage --backend sim --format markdown` generates the page.
 
 - *Exported*: the library in use has the function; here it is the simulator, which has all of them.
-- *Simulated*: the function behaves in the simulator as in the runtime. Functions that are not simulated return
-  `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000), or NULL, 0 or nothing if they do not return an `aclError`;
-  `aclGetRecentErrMsg` returns the reason.
+- *Simulated*: the function behaves in the simulator as in the runtime.
+- *Refused*: the runtime refuses the function in this case, and so does the simulator; the number is the page of CANN's
+  API reference that documents it. [On a host](semantics/queues.md#1-on-a-host-and-on-a-device) the code is 200006;
+  without a virtual instance of a 910, `acltdtCreateChannel` returns NULL.
 - *Facade*: the Python classes use the function. All other functions can be called as `ascend_rt.lib.aclX(…)`.
 - *Since*: the first release of CANN that has the function; 8.1.RC1 is the oldest known release and can also mean an
   older one.
-- Products: ✓ if the function is documented for the product, `?` if the documents do not mention products.
+- Products: ✓ if the function is documented for the product, `?` if the documents do not mention products. On a product
+  without a mark the simulator answers as the code of the runtime does: most functions return
+  `ACL_ERROR_RT_FEATURE_NOT_SUPPORT` (207000), or NULL, or their objects cannot be created; `aclGetRecentErrMsg` gives
+  the reason. Each table names the pages of the API reference that list the products.
 
 <div class="table-filter"></div>
 """
@@ -68,7 +73,8 @@ def main(arguments: argparse.Namespace) -> int:
 class Row(NamedTuple):
     """Facts about one function.
 
-    ``products`` is None if undocumented; ``provider`` is the path of the library that has it, or None.
+    ``products`` is None if undocumented; ``provider`` is the path of the library that has it, or None; ``refused`` is
+    the case in which the runtime refuses it, with the page of the API reference, or "".
     """
 
     name: str
@@ -77,6 +83,7 @@ class Row(NamedTuple):
     products: tuple[str, ...] | None
     provider: str | None
     simulated: bool
+    refused: str
     facade: bool
 
 
@@ -93,6 +100,7 @@ def rows() -> list[Row]:
             products=None if products is None else tuple(products.split()),
             provider=where.get(name),
             simulated=bool(is_simulated(name.encode())),
+            refused=": ".join(REFUSALS.get(name, ())),
             facade=facade,
         )
         for name, (family, since, products, facade) in FUNCTIONS.items()
@@ -115,6 +123,7 @@ def _columns_of(row: Row) -> Iterable[str]:
     yield "declared"
     yield from (("exported",) if row.provider else ())
     yield from (("simulated",) if row.simulated else ())
+    yield from (("refused",) if row.refused else ())
     yield from (("facade",) if row.facade else ())
     yield from row.products or ()
 
@@ -147,14 +156,14 @@ def as_markdown(table: Sequence[Row]) -> str:
     parts = [_INTRODUCTION, _markdown_table(("family", *_COLUMNS), counts)]
     for family in dict.fromkeys(row.family for row in table):
         cells = [_cells(row) for row in table if row.family == family]
-        head = ("function", "since", "exported", "simulated", "facade", *PRODUCTS)
-        parts += [f"## {family}\n", _markdown_table(head, cells)]
+        head = ("function", "since", "exported", "simulated", "refused", "facade", *PRODUCTS)
+        parts += [f"## {family}\n", f"API reference {PAGES[family]}.\n", _markdown_table(head, cells)]
     return "\n".join(parts)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     products = ["?" if row.products is None else _mark(product in row.products) for product in PRODUCTS]
-    marks = map(_mark, (row.provider is not None, row.simulated, row.facade))
+    marks = (_mark(row.provider is not None), _mark(row.simulated), row.refused, _mark(row.facade))
     return (f"`{row.name}`", row.since, *marks, *products)
 
 

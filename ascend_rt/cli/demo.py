@@ -390,8 +390,11 @@ def _overlap(gain: float, backend: str) -> list[str]:
     """Return what the pipeline gains, and if that is nothing, first of all why."""
     if gain >= 1:
         return [f"overlap   {gain:.2f} times as fast as one step after the other"]
-    cause = "the copies share the memory bandwidth of this host" if backend == "sim" else "the copies share a link"
-    lines = [f"overlap   none: {cause}", f"          {gain:.2f} times as fast as one step after the other"]
+    shared = "processors and memory bandwidth of this host" if backend == "sim" else "a link"
+    lines = [
+        f"overlap   none: the copies share {shared}",
+        f"          {gain:.2f} times as fast as one step after the other",
+    ]
     if backend == "sim" and "ASCEND_RT_SIM_PROFILE" not in os.environ:
         lines += modelled.in_words(modelled.run())
     return lines

@@ -70,9 +70,9 @@ def _read(report: dict[str, Any]) -> float | None:
 def in_words(gain: float | None) -> list[str]:
     """Return the lines of the report."""
     if gain is None:
-        return ["modelled  not shown: this host is too busy for the times of the model"]
+        return ["modelled  not shown: this host is too busy for the model; try again when it is idle"]
     return [
-        f"modelled  {gain:.2f} times as fast, if copies have engines and do not share the host's memory: a cost",
-        f"          profile with a 910B's {CARD_BYTES_PER_US / 1000:.0f} GB/s each way, {SLOWDOWN} times slower;"
-        " not measured on a card",
+        f"modelled  {gain:.2f} times as fast on a card with a copy engine for each direction: a",
+        f"          cost profile with a 910B's {CARD_BYTES_PER_US / 1000:.0f} GB/s each way, {SLOWDOWN} times slower;",
+        "          not measured on a card",
     ]

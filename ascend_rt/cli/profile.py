@@ -8,7 +8,7 @@ import argparse
 from ascend_rt.cli import terminal
 from ascend_rt.profiling import _in_a_line, read_profile
 
-DESCRIPTION = "Print a profile that aclprofStop or ascend_rt.profile() has written: times by task, range and mark."
+DESCRIPTION = "Print a profile that aclprofStop or ascend_rt.profile() wrote: times of tasks, ranges and marks."
 EXAMPLES = (
     "ascend-rt profile prof",
     "ascend-rt profile prof/PROF_000001_20260101120000_4711 --top 20",
@@ -27,8 +27,10 @@ def _number(text: str) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("directory", metavar="DIRECTORY", help="a directory PROF_..., or one that has them")
-    parser.add_argument("--top", type=_number, metavar="NUMBER", help="print the entries with the longest times only")
+    parser.add_argument(
+        "directory", metavar="DIRECTORY", help="a directory PROF_..., or one that contains such directories"
+    )
+    parser.add_argument("--top", type=_number, metavar="NUMBER", help="print only the entries with the longest times")
     parser.add_argument("--trace", metavar="FILE", help="write the time line, for Perfetto and chrome://tracing")
 
 

@@ -1,5 +1,9 @@
 /* Shared queues and their buffers (API reference 17-02, 17-03, 25-03). */
 /* @library libacl_tdt_queue.so: the functions that the runtime's own library does not have */
+/* @refused on a host, API reference 17-02: acltdtAttachQueue, acltdtDequeue, acltdtEnqueue, acltdtGrantQueue */
+/* @refused on a host, API reference 17-03: acltdtAllocBuf, acltdtAppendBufChain, acltdtCopyBufRef, acltdtFreeBuf,
+ * acltdtGetBufChainNum, acltdtGetBufData, acltdtGetBufDataLen, acltdtGetBufFromChain, acltdtGetBufUserData,
+ * acltdtSetBufDataLen, acltdtSetBufUserData */
 #pragma once
 
 #include "base.h"

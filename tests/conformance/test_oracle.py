@@ -43,7 +43,7 @@ def test_calls_are_answered_as_the_real_runtime_did(group: Any, calls: Callable[
 @pytest.mark.simulator("internals", "counts what is simulated")
 def test_the_recordings_are_whole() -> None:
     recorded = [group for group in groups().values() if group.section == "recordings"]
-    assert len(recorded) >= 127
-    assert sum(len(group.calls) for group in recorded) >= 4428
+    assert len(recorded) >= 143
+    assert sum(len(group.calls) for group in recorded) >= 5144
     proves = [call for group in recorded for call in group.calls if call.code is not None and supports(call.name)]
-    assert len(proves) >= 4378
+    assert len(proves) >= 4900

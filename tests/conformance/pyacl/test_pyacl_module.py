@@ -154,7 +154,7 @@ def test_more_than_four_reserved_values_of_an_attribute_are_refused(kind: int) -
         acl.rt.set_stream_attribute(0, kind, {"reserved": [0] * 5})
 
 
-def test_reserved_values_are_looked_at_where_they_are_used() -> None:
+def test_reserved_values_are_checked_where_they_are_used() -> None:
     assert acl.rt.set_stream_attribute(0, 1, {"failureMode": 0, "reserved": ["unused"]}) != 100000
     with pytest.raises(TypeError):
         acl.rt.set_stream_attribute(0, 77, {"reserved": ["used"]})

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_rt._generated.functions import PRODUCTS
+from ascend_rt._generated.functions import PRODUCTS, REFUSALS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -239,7 +239,7 @@ def test_a_table_in_a_narrow_terminal_is_continued_below(run, columns: int) -> N
     heads = [line.split()[1:] for line in lines if line.startswith("family ")]
     totals = [line.split()[1:] for line in lines if line.startswith("total ")]
     assert len(heads) > 1
-    assert [name for head in heads for name in head] == ["all", "here", "sim", "facade", *PRODUCTS]
+    assert [name for head in heads for name in head] == ["all", "here", "sim", "no", "facade", *PRODUCTS]
     assert [len(total) for total in totals] == [len(head) for head in heads]
 
 
@@ -272,9 +272,11 @@ def test_coverage_as_json(run, declared) -> None:
     assert record["products"] == ["910B", "910C", "310B", "310P", "910", "950"]
     assert functions["acltdtAllocBuf"]["products"] == ["310B"]
     assert functions["aclrtAllocBuf"]["products"] is None
+    assert (functions["acltdtFreeBuf"]["refused"], functions["aclrtFreeBuf"]["refused"]) == ("on a host: 17-03", "")
     total = table["families"]["total"]
     assert (total["declared"], total["exported"]) == (509, 509)
-    assert total["simulated"] == sum(row["simulated"] for row in functions.values())
+    assert total["simulated"] == sum(row["simulated"] for row in functions.values()) == 509
+    assert total["refused"] == sum(bool(row["refused"]) for row in functions.values())
     assert total["910C"] == sum("910C" in (row["products"] or ()) for row in functions.values())
 
 
@@ -287,13 +289,37 @@ def test_coverage_says_of_each_function_what_the_simulator_says(run) -> None:
     assert {name: row["simulated"] for name, row in functions.items()} == said
 
 
+# Calls every function of queues and channels with zeros and with memory for its pointers; prints the refused ones.
+REFUSED_CALLS = """
+from ascend_rt import ffi, lib
+from ascend_rt._generated.functions import FUNCTIONS
+
+for name, (family, *_) in FUNCTIONS.items():
+    if family in ("queue", "shared_buffer", "tensor_transfer"):
+        memory = ffi.new("char[4096]")
+        arguments = [
+            ffi.cast(it, memory) if it.kind == "pointer" else ffi.cast(it, 0)
+            for it in ffi.typeof(getattr(lib, name)).args
+        ]
+        if getattr(lib, name)(*arguments) in (200006, 200001):
+            print(name)
+"""
+
+
+@pytest.mark.parametrize(("queues", "cases"), [("host", {"on a host"}), ("device", set())])
+def test_refusals_of_the_table_are_those_of_the_simulator(run, queues: str, cases: set[str]) -> None:
+    result = run("-c", REFUSED_CALLS, ASCEND_RT_BACKEND="sim", ASCEND_RT_SIM_QUEUES=queues)
+    assert result.returncode == 0, result.stderr
+    assert set(result.stdout.split()) == {name for name, (case, _) in REFUSALS.items() if case in cases}
+
+
 def test_coverage_as_text_adds_up(run) -> None:
     printed = coverage(run).splitlines()
     assert max(map(len, printed)) <= 80
     end = next(number for number, line in enumerate(printed) if line.startswith("total "))
     head, *families, total = (line.split() for line in printed[: end + 1])
-    assert head == ["family", "all", "here", "sim", "facade", *PRODUCTS]
-    assert [line.split(":")[0].strip() for line in printed[end + 1 : end + 5]] == head[1:5]
+    assert head == ["family", "all", "here", "sim", "no", "facade", *PRODUCTS]
+    assert [line.split(":")[0].strip() for line in printed[end + 1 : end + 6]] == head[1:6]
     assert [sum(map(int, column)) for column in list(zip(*families, strict=True))[1:]] == list(map(int, total[1:]))
 
 
@@ -500,7 +526,7 @@ def test_profile_prints_a_table_and_writes_the_time_line(run, tmp_path: Path) ->
 
 def test_profile_names_what_is_wrong(run, tmp_path: Path) -> None:
     expect_message(run("-m", "ascend_rt", "profile", tmp_path), 1, "no tables of a profile", "PROF_")
-    expect_message(run("-m", "ascend_rt", "profile", tmp_path / "none"), 1, "no tables of a profile")
+    expect_message(run("-m", "ascend_rt", "profile", tmp_path / "none"), 1, "no tables of a profile", "no such directory")
     expect_message(run("-m", "ascend_rt", "profile", tmp_path, "--top", "0"), 2, "--top", "a number of entries, from 1")
     exported = tmp_path / "PROF_1" / "mindstudio_profiler_output"
     exported.mkdir(parents=True)

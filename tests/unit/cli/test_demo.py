@@ -149,7 +149,7 @@ def test_a_trace_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
         demo.run(None, trace=str(tmp_path / "nodir" / "trace.json"))
 
 
-@pytest.mark.parametrize(("backend", "cause"), [("sim", "share the memory bandwidth of this host"), ("cann", "a link")])
+@pytest.mark.parametrize(("backend", "cause"), [("sim", "share processors and memory bandwidth"), ("cann", "a link")])
 def test_no_overlap_is_explained_before_its_figure(backend: str, cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASCEND_RT_SIM_PROFILE", raising=False)
     monkeypatch.setattr(modelled, "run", lambda: 1.25)

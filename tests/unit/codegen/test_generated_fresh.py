@@ -75,6 +75,8 @@ def test_every_function_is_in_the_table(declared: Any) -> None:
         function.name: function.family for function in documented
     }
     assert declared.libraries == functions.LIBRARIES
+    assert set(functions.PAGES) == {function.family for function in documented}
+    assert set(functions.REFUSALS) <= set(functions.FUNCTIONS)
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_close_ends_waits(device: Device) -> None:
 
 
 @pytest.mark.simulator("internals", "the vendor's library explains no waits")
-def test_a_wait_for_nobody_is_explained(run: Callable[..., Any]) -> None:
+def test_a_wait_that_cannot_end_is_explained(run: Callable[..., Any]) -> None:
     result = run(
         "-c",
         textwrap.dedent("""

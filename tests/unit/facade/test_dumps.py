@@ -148,7 +148,7 @@ def ended(description: bytes) -> bytes:
         (ended(b'{"pieces":[{"stored":0,"kind":"x","address":1,"size":1,"shape":7}]}'), "not iterable"),
     ],
 )
-def test_what_is_no_dump_is_refused(tmp_path: Path, contents: bytes, text: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, contents: bytes, text: str) -> None:
     file = tmp_path / "file"
     file.write_bytes(contents)
     with pytest.raises(ValueError, match=text):

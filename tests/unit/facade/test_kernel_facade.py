@@ -418,7 +418,7 @@ def test_a_file_that_cannot_be_opened_raises_what_python_raises(
     assert raised.value.filename == str(tmp_path / name)
 
 
-def test_a_file_that_is_no_kernel_binary_is_refused_by_the_runtime(tmp_path: Path, device: Device) -> None:
+def test_the_runtime_refuses_a_file_of_another_kind(tmp_path: Path, device: Device) -> None:
     (tmp_path / "notes.o").write_text("notes", encoding="utf-8")
     with pytest.raises(InvalidArgument, match="aclrtBinaryLoadFromFile"):
         Binary(tmp_path / "notes.o")

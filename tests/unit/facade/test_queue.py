@@ -58,7 +58,7 @@ def test_an_array_arrives_as_it_was_put(queue: Queue, array: Any) -> None:
         (np.zeros((1,) * 60), ValueError),
     ],
 )
-def test_what_is_no_message(queue: Queue, array: Any, error: type[Exception]) -> None:
+def test_arrays_that_cannot_be_messages(queue: Queue, array: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         queue.put(array)
     with pytest.raises(Timeout):

@@ -104,7 +104,7 @@ def test_all_needs_are_found_and_nothing_else(checkout: Path) -> None:
     assert json.loads(done.stdout) == EXPECTED
 
 
-def test_what_is_missing_is_printed(checkout: Path) -> None:
+def test_missing_names_are_printed(checkout: Path) -> None:
     done = client_needs(checkout)
     assert done.returncode == 1, done.stderr
     for line in ("acl/nothing_like_it.h", "aclrtFindsNothing", "aclnnAdd", "rt.nothing_like_it", "unheard"):
@@ -121,14 +121,14 @@ def test_a_client_that_has_everything_it_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file"])
-def test_what_is_not_a_checkout_is_refused(tmp_path: Path, name: str) -> None:
+def test_other_paths_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     done = client_needs(tmp_path / name)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{name} is not a directory with a client's checkout" in done.stderr
 
 
-def test_files_that_are_no_texts_are_passed_over(tmp_path: Path) -> None:
+def test_binary_files_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "acl.c").write_bytes(b"\xff\xfe\x00aclrtFree(\x80)\n")
     (tmp_path / "gone.c").symlink_to(tmp_path / "nowhere")
     (tmp_path / "directory.c").mkdir()

@@ -582,7 +582,7 @@ def test_a_warning_of_a_discarded_stream_that_is_an_error_loses_nothing(device: 
     assert not lifecycle._deferred
 
 
-def test_what_is_discarded_without_memory_is_closed_later(stream: Stream, monkeypatch: Any) -> None:
+def test_objects_discarded_without_memory_are_closed_later(stream: Stream, monkeypatch: Any) -> None:
     allocations = pytest.importorskip("_testcapi")  # belongs to the tests of CPython
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
     destroyed: list[object] = []

@@ -38,7 +38,7 @@ def test_operators_are_registered_without_effect() -> None:
     graph_function(symbol)(None, b"Add", None)
 
 
-def test_what_builds_graphs_raises_an_exception_with_a_text(run) -> None:
+def test_builders_of_graphs_raise_an_exception_with_a_text(run) -> None:
     script = "import ctypes, sys; ctypes.CDLL(sys.argv[1])._ZN2ge6TensorC1Ev(None)"
     done = run("-c", script, companion_directory() / "libgraph.so")
     assert done.returncode < 0  # a C program without a handler

@@ -259,7 +259,7 @@ def test_an_interrupted_synchronization_drops_nothing(stream: Stream, after: Any
     assert alive(kept) == []
 
 
-def test_slices_go_at_once_and_what_they_are_parts_of_stays(stream: Stream) -> None:
+def test_slices_go_at_once_and_their_memory_stays(stream: Stream) -> None:
     memory, sent = Buffer(64), PinnedBuffer(64)
     with Latch(stream):
         part, nested, sent_part = memory[:32], memory[:48][8:40], sent[:32]

@@ -335,7 +335,7 @@ def test_what_a_thread_without_a_context_discards_gives_it_none(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(("make", "count"), DISCARDED.values(), ids=list(DISCARDED))
-def test_what_was_discarded_is_closed_after_an_interrupted_attempt(
+def test_discarded_objects_are_closed_after_an_interrupted_attempt(
     device: Device, make: Callable[[], Any], count: Callable[[], int]
 ) -> None:
     gc.collect()

@@ -99,7 +99,7 @@ void write_all(const std::vector<std::unique_ptr<Profile>> &profiles) {
 
 void require_startable(Simulator &sim, const ProfileConfig &config) REQUIRES(engine_lock) {
     if ((config.data_types & ~kDataTypes) != 0) {
-        fail_unremembered(ACL_ERROR_PROF_MODULES_UNSUPPORTED, "nothing is known of the data types %#llx",
+        fail_unremembered(ACL_ERROR_PROF_MODULES_UNSUPPORTED, "there are no data types %#llx",
                           static_cast<unsigned long long>(config.data_types & ~kDataTypes));
     }
     require_initialized(sim);

@@ -31,7 +31,7 @@ void require_user_data_size(std::size_t size) {
     }
 }
 
-// ProgramData of the program, which is copied once there is room.
+// Data of the program, which are copied once there is room.
 class ProgramData final : public Queues::Source {
   public:
     ProgramData(Simulator &sim, const void *data, std::size_t size, const void *user_data, std::size_t user_data_size)

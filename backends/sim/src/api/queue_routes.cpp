@@ -182,7 +182,7 @@ aclError acltdtBindQueueRoutes(acltdtQueueRouteList *qRouteList) {
         require_current_device(sim);
         if (!sim.queues.bind(list.routes)) {
             fail_unremembered(ACL_ERROR_FAILURE,
-                              "a route names a queue that does not exist, or would close a circle; the status of each "
+                              "a route names a queue that does not exist, or would form a cycle; the status of each "
                               "route in the list is 1 if it is bound");
         }
     });

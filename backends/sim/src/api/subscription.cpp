@@ -23,7 +23,8 @@ bool has_model(Simulator &sim, std::uint32_t id) REQUIRES(engine_lock) {
 
 void require_free_profiler(const Simulator &sim) REQUIRES(engine_lock) {
     if (sim.profiler.is_initialized()) {
-        fail_unremembered(ACL_ERROR_PROF_API_CONFLICT, "aclprofInit has begun another way of profiling");
+        fail_unremembered(ACL_ERROR_PROF_API_CONFLICT,
+                          "aclprofInit was called, which excludes subscriptions; call aclprofFinalize first");
     }
 }
 
@@ -41,7 +42,7 @@ const SubscribeConfig &require_config(Simulator &sim, const aclprofSubscribeConf
 OperatorRecord require_record(const void *records, std::size_t size, std::uint32_t index) {
     require(records, "opInfo");
     if (size % sizeof(OperatorRecord) != 0 || index >= size / sizeof(OperatorRecord)) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes have no record %u, or not whole ones", size, index);
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%zu bytes are not whole records with a record %u", size, index);
     }
     OperatorRecord wanted{};
     for (std::size_t i = 0; i < size / sizeof(OperatorRecord); ++i) {

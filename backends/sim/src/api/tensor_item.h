@@ -6,7 +6,7 @@
 
 namespace aclsim {
 
-// Rejects a pointer that is none of a live object as an invalid argument. The real runtime follows any pointer.
+// Rejects a pointer that is not a live object as an invalid argument. The real runtime follows any pointer.
 template <class T>
 T &require_tensor_object(Simulator &sim, const void *handle, const char *name, const char *what) REQUIRES(engine_lock) {
     require(handle, name);

@@ -28,7 +28,7 @@ class Room final {
 };
 
 [[noreturn]] void fail_of_end(const TensorChannel &channel, const char *what) {
-    fail_unremembered(ACL_ERROR_FAILURE, "the channel %s %s", channel.name.c_str(), what);
+    fail_unremembered(ACL_ERROR_FAILURE, "channel \"%s\" %s", channel.name.c_str(), what);
 }
 
 void require_open(const TensorChannel &channel) REQUIRES(engine_lock) {
