@@ -108,7 +108,7 @@ def test_iteration_ends_at_the_mark(queue: Queue) -> None:
 
 
 def test_bytes_without_a_description(lib: Any, ffi: Any, queue: Queue) -> None:
-    for user_data in (b"", b"what|ever", b"0|3,-1", b"0|1,", b"|1", b"0|2", b"99|1", b"-1|", b"0|9" * 10):
+    for user_data in (b"", b"what|ever", b"0|3,-1", b"|1", b"0|2", b"99|1", b"-1|", b"0|9" * 10):
         assert lib.acltdtEnqueueData(queue.number, b"data", 4, user_data or ffi.NULL, len(user_data), 0, 0) == 0
         assert queue.get().tolist() == list(b"data")
 
