@@ -84,7 +84,7 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
     (2, 2) [2]
     """
 
-    __slots__ = ("_arrived", "_capacity", "_is_stopped", "_name", "_was_awaited")
+    __slots__ = ("_arrived", "_capacity", "_has_short_calls", "_is_stopped", "_name")
     _what = "channel"
     _receives, _empty = "acltdtReceiveTensor", _EMPTY
 
@@ -99,7 +99,7 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
             raise ValueError(f"the capacity must be 2 to 8192 messages, got {capacity}")
         where = current_device_id() if device is None else Device(device).id if isinstance(device, int) else device.id
         self._name, self._capacity, self._is_stopped = name, index(capacity), False
-        self._arrived, self._was_awaited = deque(), False
+        self._arrived, self._has_short_calls = deque(), False
         supports("acltdtCreateChannelWithCapacity")  # opens the library that has these functions
         out = ffi.new("void **")
         code = self._create(

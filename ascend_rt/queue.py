@@ -71,7 +71,7 @@ class Queue(Receiver["NDArray[Any]"]):
     [0.0, 4.0, 8.0]
     """
 
-    __slots__ = ("__weakref__", "_arrived", "_is_own", "_number", "_room", "_was_awaited")
+    __slots__ = ("__weakref__", "_arrived", "_has_short_calls", "_is_own", "_number", "_room")
     _receives, _empty = "acltdtDequeueData", _EMPTY
     _number: int | None  # None: closed, or not made yet
 
@@ -95,7 +95,7 @@ class Queue(Receiver["NDArray[Any]"]):
     def _prepare(self, *, is_own: bool) -> None:
         self._number = None
         self._is_own = is_own
-        self._arrived, self._was_awaited = deque(), False
+        self._arrived, self._has_short_calls = deque(), True  # the simulator itself notices SIGINT alone
         self._room = _FIRST_ROOM
 
     @classmethod
@@ -128,6 +128,7 @@ class Queue(Receiver["NDArray[Any]"]):
             lambda limit: lib.acltdtAttachQueue(number, _accepted(limit), rights),
             lib.ACL_ERROR_RT_NO_PERMISSION,
             limit_of(timeout),
+            are_short=True,
         )
         if code:
             check(code, "acltdtAttachQueue")
@@ -268,7 +269,7 @@ class Queue(Receiver["NDArray[Any]"]):
         return await self._received()
 
     def _put(self, array: NDArray[Any], description: bytes, timeout: float | None) -> None:
-        code = blocking.attempts(self._putting(array, description), _FULL, limit_of(timeout))
+        code = blocking.attempts(self._putting(array, description), _FULL, limit_of(timeout), are_short=True)
         if code:
             check(code, "acltdtEnqueueData")
 

@@ -26,7 +26,7 @@ class Receiver(Generic[_Message]):
     _receives: ClassVar[str]  # the C function
     _empty: ClassVar[int]  # its code if there is no message within the limit
     _arrived: deque[Any]  # cells with messages that have arrived for waits that were left
-    _was_awaited: bool  # such messages may arrive
+    _has_short_calls: bool  # because such messages may arrive, or for signals
 
     def _check_open(self) -> None:
         """Raise ClosedError if the object is closed."""
@@ -64,7 +64,7 @@ class Receiver(Generic[_Message]):
                 return message
             if not is_expected(code, self._empty):
                 check(code, self._receives)
-            self._was_awaited = True
+            self._has_short_calls = True
             attempt = self._on_thread(self._take_for_next)
             await blocking.attempts_async(self._receives, attempt, self._empty)
 
@@ -73,7 +73,7 @@ class Receiver(Generic[_Message]):
         cells = [self._new_cell()]
         try:
             take = partial(self._take_first, cells)
-            code = blocking.attempts(take, self._empty, limit, are_short=self._was_awaited)
+            code = blocking.attempts(take, self._empty, limit, are_short=self._has_short_calls)
             return code, None if code else self._content(cells[0])
         except EndOfSequence:
             raise

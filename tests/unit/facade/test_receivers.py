@@ -91,7 +91,7 @@ def test_signals_that_raise_leave_nothing(device: Device, interruptions: Callabl
         for number in range(200):
             for make in (lambda: Channel("interrupted", 2), lambda: Queue(2)):
                 source: Any = None
-                with contextlib.suppress(Interrupt):
+                with contextlib.suppress(Interrupt, Timeout):
                     source = make()
                     kind = Kind(source)
                     interruptions(1e-6 * (number % 100 + 1))
@@ -99,8 +99,7 @@ def test_signals_that_raise_leave_nothing(device: Device, interruptions: Callabl
                     kind.put(1)
                     kind.receive()
                     kind.receive()
-                    interruptions(0.002)
-                    kind.receive()
+                    kind.receive(0.002)
                 with contextlib.suppress(Interrupt):
                     interruptions(0)
                 source.close()
