@@ -7,10 +7,11 @@ from collections import deque
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from ascend_rt._runtime import blocking
 from ascend_rt._runtime.driver import check, is_expected
+from ascend_rt._runtime.timeouts import FOR_EVER
 from ascend_rt.errors import EndOfSequence
 
 if TYPE_CHECKING:
@@ -64,17 +65,17 @@ class Receiver(Generic[_Message]):
                 return message
             if not is_expected(code, self._empty):
                 check(code, self._receives)
-            self._has_short_calls = True
+            self._has_short_calls = True  # type: ignore[misc]  # a slot of each kind
             attempt = self._on_thread(self._take_for_next)
             await blocking.attempts_async(self._receives, attempt, self._empty)
 
-    def _attempt_to_receive(self, limit: int) -> tuple[int, Any]:
+    def _attempt_to_receive(self, limit: int) -> tuple[int, _Message]:
         """Return the code, and the content of a message if it is 0."""
         cells = [self._new_cell()]
         try:
             take = partial(self._take_first, cells)
             code = blocking.attempts(take, self._empty, limit, are_short=self._has_short_calls)
-            return code, None if code else self._content(cells[0])
+            return code, cast("_Message", None) if code else self._content(cells[0])
         except EndOfSequence:
             raise
         except BaseException:  # perhaps raised by a signal handler after the message had arrived
@@ -86,7 +87,7 @@ class Receiver(Generic[_Message]):
         """Iterate over the messages until the end of the sequence."""
         while True:
             try:
-                message = self._receive(blocking.FOR_EVER)
+                message = self._receive(FOR_EVER)
             except EndOfSequence as end:
                 if end.has_failed:
                     raise
