@@ -98,7 +98,7 @@ def description_of(array: NDArray[Any]) -> bytes:
 
 
 def described(elements: NDArray[np.uint8], description: bytes) -> NDArray[Any]:
-    """Return bytes as the array that they are described as; as they are if that is no description of them.
+    """Return bytes as the array that they are described as; as they are if the description does not fit them.
 
     An empty array has a byte, because a message has at least one.
     """

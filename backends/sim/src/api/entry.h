@@ -132,8 +132,8 @@ T &require_found(T *object, const void *handle, const char *what) REQUIRES(engin
     return *object;
 }
 
-// Rejects NULL and a pointer that is no such object as an invalid argument, for functions that the ACL layer answers:
-// the runtime follows any pointer.
+// Rejects NULL and a pointer that is not such an object as an invalid argument, for functions that the ACL layer
+// answers: the runtime follows any pointer.
 template <class T>
 T &require_object(Simulator &sim, const void *handle, const char *name) REQUIRES(engine_lock) {
     require(handle, name);

@@ -397,8 +397,8 @@ bool Queues::forward_from(std::uint32_t source, const std::vector<Route> &routes
     return has_moved;
 }
 
-// Leaves out what only a process that writes to the shared memory itself can have made: messages would go round for
-// ever.
+// Leaves out what only a process that writes to the shared memory itself can have made: messages would go round without
+// an end.
 std::vector<Route> Queues::routes_without_circles() {
     std::vector<Route> found;
     for (const Route &route : directory_.routes()) {
