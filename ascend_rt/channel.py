@@ -4,36 +4,35 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import partial
-from math import ceil
 from operator import index
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ascend_rt._memory import tensors
+from ascend_rt._memory.receiver import Receiver
 from ascend_rt._runtime import blocking, lifecycle
-from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, load, supports
+from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, supports
 from ascend_rt._runtime.resource import Resource
-from ascend_rt._runtime.timeouts import FOR_EVER, limit_of
+from ascend_rt._runtime.timeouts import limit_of
 from ascend_rt.context import current_device_id
 from ascend_rt.device import Device
 from ascend_rt.errors import EndOfSequence
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
 
 _EMPTY = lib.ACL_ERROR_RT_QUEUE_EMPTY
 _FULL = lib.ACL_ERROR_RT_QUEUE_FULL
-_INTERRUPTED = lib.ACL_ERROR_RT_WAIT_TIMEOUT  # only the simulator, for a signal of the main thread
 _STOPPED = lib.ACL_ERROR_FAILURE
 _TENSOR = lib.ACL_TENSOR_DATA_TENSOR
 _END = lib.ACL_TENSOR_DATA_END_OF_SEQUENCE
 _ABNORMAL = lib.ACL_TENSOR_DATA_ABNORMAL
 
 
-class Channel(Resource):
+class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
     """A queue of messages, each of which has one or more arrays.
 
     Senders wait while the channel is full, receivers while it is empty. Any threads of the process may send and receive
@@ -85,8 +84,9 @@ class Channel(Resource):
     (2, 2) [2]
     """
 
-    __slots__ = ("_arrived", "_capacity", "_is_stopped", "_name")
+    __slots__ = ("_arrived", "_capacity", "_has_short_calls", "_is_stopped", "_name")
     _what = "channel"
+    _receives, _empty = "acltdtReceiveTensor", _EMPTY
 
     def __init__(self, name: str, capacity: int, *, device: Device | int | None = None) -> None:
         self._begin()
@@ -99,7 +99,7 @@ class Channel(Resource):
             raise ValueError(f"the capacity must be 2 to 8192 messages, got {capacity}")
         where = current_device_id() if device is None else Device(device).id if isinstance(device, int) else device.id
         self._name, self._capacity, self._is_stopped = name, index(capacity), False
-        self._arrived: deque[Any] = deque()  # received for waits that were left
+        self._arrived, self._has_short_calls = deque(), False
         supports("acltdtCreateChannelWithCapacity")  # opens the library that has these functions
         out = ffi.new("void **")
         code = self._create(
@@ -165,7 +165,7 @@ class Channel(Resource):
         self._send(mark, (), timeout)
 
     def _send(self, items: Any, keep: object, timeout: float | None) -> None:
-        code = self._wait(self._attempt(items, keep), _FULL, limit_of(timeout))
+        code = blocking.attempts(self._attempt(items, keep), _FULL, limit_of(timeout))
         if code:
             check(code, "acltdtSendTensor")
 
@@ -198,19 +198,7 @@ class Channel(Resource):
         -----
         ``acltdtReceiveTensor``; blocking, without the GIL; needs no context. If Ctrl-C ends a wait, no message is lost.
         """
-        cell = self._next() or _new_cell()
-        try:
-            if cell[0] == ffi.NULL:
-                code = self._wait(partial(self._take, cell), _EMPTY, limit_of(timeout))
-                if code:
-                    check(code, "acltdtReceiveTensor")
-            return _arrays(cell)
-        except EndOfSequence:
-            raise
-        except BaseException:  # perhaps raised by a signal handler after the message had arrived
-            if cell[0] != ffi.NULL:
-                self._arrived.appendleft(cell)
-            raise
+        return self._receive(limit_of(timeout))
 
     async def received(self) -> tuple[NDArray[Any], ...]:
         """Take the oldest message as :meth:`receive` does, without blocking the event loop of asyncio.
@@ -222,54 +210,23 @@ class Channel(Resource):
         -----
         A thread waits in C, without the GIL, unless there is a message already.
         """
-        while (cell := self._next()) is None:
-            code = self._take_for_next(0)
-            if is_expected(code, _EMPTY):
-                await blocking.attempts_async("acltdtReceiveTensor", self._take_for_next, _EMPTY)
-            elif code:
-                check(code, "acltdtReceiveTensor")
-        return _arrays(cell)
+        return await self._received()
 
-    def __iter__(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Iterate over the messages until the end of the sequence."""
-        while True:
-            try:
-                message = self.receive()
-            except EndOfSequence as end:
-                if end.has_failed:
-                    raise
-                return
-            yield message
+    def _check_open(self) -> None:
+        self._handle  # noqa: B018  (raises)
 
-    async def __aiter__(self) -> AsyncIterator[tuple[NDArray[Any], ...]]:
-        """Iterate over the messages until the end of the sequence, without blocking the event loop of asyncio."""
-        while True:
-            try:
-                message = await self.received()
-            except EndOfSequence as end:
-                if end.has_failed:
-                    raise
-                return
-            yield message
-
-    def _next(self) -> Any:
-        """Return the oldest message that has arrived for a wait that was left, or None."""
-        try:
-            return self._arrived.popleft()
-        except IndexError:
-            return None
+    def _new_cell(self) -> Any:
+        """Return a place for a dataset, which is destroyed together with it."""
+        return ffi.gc(ffi.new("void **"), lib.ascend_rt_discard_dataset)
 
     def _take(self, cell: Any, limit: int) -> int:
-        """Receive a message into a cell."""
         return self._code(lib.ascend_rt_receive(self._handle, limit, cell), _EMPTY, limit)
 
-    def _take_for_next(self, limit: int) -> int:
-        """Receive a message for the next caller, because this one may have left by then."""
-        cell = _new_cell()
-        code = self._take(cell, limit)
-        if not code:
-            self._arrived.append(cell)
-        return code
+    def _is_full(self, cell: Any) -> bool:
+        return bool(cell[0] != ffi.NULL)
+
+    def _content(self, cell: Any) -> tuple[NDArray[Any], ...]:
+        return _arrays(cell)
 
     # --- waits -------------------------------------------------------------------------------------------------------
 
@@ -284,21 +241,6 @@ class Channel(Resource):
     def _code(self, code: int, over: int, limit: int) -> int:
         """Return the code of a call; a stop ends the wait in Python if it does not in the vendor's library."""
         return _STOPPED if code == over and limit and self._is_stopped else code
-
-    def _wait(self, attempt: Callable[[int], int], over: int, limit: int) -> int:
-        """Call until it succeeds, fails, or the limit in milliseconds is over; return its code."""
-        code = attempt(0)
-        if code != over or limit == 0:
-            return code
-        # One call on the simulator, which looks for deadlocks and for signals.
-        most = FOR_EVER if load().backend == "sim" else blocking.ATTEMPT_MS
-        end = None if limit == FOR_EVER else monotonic() + limit / 1000
-        while True:
-            is_expected(code)
-            left = FOR_EVER if end is None else max(0, ceil((end - monotonic()) * 1000))
-            code = attempt(left if most == FOR_EVER or 0 <= left < most else most)
-            if code not in (over, _INTERRUPTED) or (code == over and end is not None and monotonic() >= end):
-                return code
 
     # --- state -------------------------------------------------------------------------------------------------------
 
@@ -352,11 +294,6 @@ class Channel(Resource):
         self._unmake("acltdtDestroyChannel")
 
 
-def _new_cell() -> Any:
-    """Return a place for a dataset, which is destroyed together with it."""
-    return ffi.gc(ffi.new("void **"), lib.ascend_rt_discard_dataset)
-
-
 def _items(arrays: tuple[ArrayLike, ...]) -> tuple[Any, object]:
     """Return the items of a message, and what must live as long."""
     if not arrays:
@@ -383,7 +320,8 @@ def _arrays(cell: Any) -> tuple[NDArray[Any], ...]:
             mark = item.type
         else:
             content = ffi.buffer(item.data, item.size) if item.size else b""
-            arrays.append(tensors.array_of(content, item.data_type, shape[0 : item.dimensions]))
+            elements = np.frombuffer(content, np.uint8).copy()
+            arrays.append(tensors.array_of(elements, item.data_type, shape[0 : item.dimensions]))
     if mark is not None:
         raise EndOfSequence(tuple(arrays), has_failed=mark == _ABNORMAL)
     return tuple(arrays)

@@ -3,31 +3,33 @@
 
 from __future__ import annotations
 
-from math import ceil, inf
-from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections import deque
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ascend_rt._memory.array_messages import END, USER_DATA, packed, unpacked
-from ascend_rt._runtime import lifecycle
-from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib, usable
-from ascend_rt._runtime.timeouts import FOR_EVER, milliseconds
-from ascend_rt.errors import ClosedError
+import numpy as np
+
+from ascend_rt._memory import tensors
+from ascend_rt._memory.receiver import Receiver
+from ascend_rt._runtime import blocking, lifecycle
+from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib, load, usable
+from ascend_rt._runtime.timeouts import limit_of
+from ascend_rt.errors import ClosedError, EndOfSequence
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable
 
-    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Self
 
-_Result = TypeVar("_Result")
+_EMPTY = lib.ACL_ERROR_RT_QUEUE_EMPTY
+_FULL = lib.ACL_ERROR_RT_QUEUE_FULL
+_TOO_LITTLE_ROOM = lib.ACL_ERROR_RT_PARAM_INVALID
+_FIRST_ROOM = 4096  # bytes for an array of unknown size
+_USER_DATA = 96  # bytes of a message
+_END = b"end"  # the user data of the mark that ends a sequence
 
-_SLICE_MS = 20  # longest call: between two calls Python handles signals
-_LOOK_MS = 1  # longest call in an event loop; the runtime on a host refuses 0
-_LONGEST_PAUSE_S = 0.005  # between two of them
-_FIRST_ROOM = 1 << 16  # bytes for an array of unknown size
 
-
-class Queue:
+class Queue(Receiver["NDArray[Any]"]):
     """A first-in, first-out queue of arrays with a limited depth.
 
     A thread that puts an array into a full queue waits, as does one that gets an array from an empty one. One thread
@@ -69,7 +71,8 @@ class Queue:
     [0.0, 4.0, 8.0]
     """
 
-    __slots__ = ("__weakref__", "_is_own", "_number", "_room")
+    __slots__ = ("__weakref__", "_arrived", "_has_short_calls", "_is_own", "_number", "_room")
+    _receives, _empty = "acltdtDequeueData", _EMPTY
     _number: int | None  # None: closed, or not made yet
 
     def __init__(self, depth: int = 8, name: str = "") -> None:
@@ -92,6 +95,7 @@ class Queue:
     def _prepare(self, *, is_own: bool) -> None:
         self._number = None
         self._is_own = is_own
+        self._arrived, self._has_short_calls = deque(), True  # the simulator itself notices SIGINT alone
         self._room = _FIRST_ROOM
 
     @classmethod
@@ -103,7 +107,7 @@ class Queue:
         number : int
             The number of the queue there.
         timeout : float, optional
-            Seconds to wait for the grant. None waits without a limit.
+            Seconds to wait for the grant; 0 does not wait, None waits without a limit.
 
         Raises
         ------
@@ -120,12 +124,14 @@ class Queue:
         queue = cls.__new__(cls)
         queue._prepare(is_own=False)
         rights = ffi.new("uint32_t *")
-        queue._repeat(
-            lambda limit: (int(lib.acltdtAttachQueue(number, limit, rights)), None),
-            "acltdtAttachQueue",
-            milliseconds(timeout),
+        code = blocking.attempts(
+            lambda limit: lib.acltdtAttachQueue(number, _accepted(limit), rights),
             lib.ACL_ERROR_RT_NO_PERMISSION,
+            limit_of(timeout),
+            are_short=True,
         )
+        if code:
+            check(code, "acltdtAttachQueue")
         queue._number = number
         return queue
 
@@ -179,22 +185,24 @@ class Queue:
 
     # --- arrays ------------------------------------------------------------------------------------------------------
 
-    def put(self, array: Any, timeout: float | None = None) -> None:
+    def put(self, array: ArrayLike, timeout: float | None = None) -> None:
         """Put a copy of an array at the end of the queue; wait while it is full.
 
         Parameters
         ----------
         array : array_like
-            Numbers of any type and shape, at least one byte.
+            An array of any shape, also an empty one; its type is one of those of ``aclDataType`` that numpy has.
         timeout : float, optional
-            Seconds to wait, at least a millisecond. None waits without a limit.
+            How long to wait for room, in seconds; 0 does not wait, None waits without a limit.
 
         Raises
         ------
         Timeout
-            The queue stayed full for so long.
+            The queue was full for that long.
         TypeError
-            The array has Python objects or fields.
+            The runtime has no such data type.
+        ValueError
+            The shape, as text, does not fit into the 96 bytes of a message's user data.
         AclError
             The queue was destroyed, or a process that this call waited for has ended (507899).
 
@@ -202,21 +210,19 @@ class Queue:
         -----
         ``acltdtEnqueueData``; blocking, without the GIL; Ctrl-C ends the wait. API reference 17-02.
         """
-        self._repeat(
-            self._putting(*packed(array)), "acltdtEnqueueData", milliseconds(timeout), lib.ACL_ERROR_RT_QUEUE_FULL
-        )
+        self._put(*_described(array), timeout)
 
     def put_end(self, timeout: float | None = None) -> None:
         """Put the mark that ends one iteration over the queue, as :meth:`put` does."""
-        self._repeat(self._putting_end(), "acltdtEnqueueData", milliseconds(timeout), lib.ACL_ERROR_RT_QUEUE_FULL)
+        self._put(_NO_ELEMENTS, _END, timeout)
 
-    def get(self, timeout: float | None = None) -> np.ndarray[Any, Any]:
+    def get(self, timeout: float | None = None) -> NDArray[Any]:
         """Get the first array of the queue; wait while it is empty.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait, at least a millisecond. None waits without a limit.
+            How long to wait for one, in seconds; 0 does not wait, None waits without a limit.
 
         Returns
         -------
@@ -226,114 +232,99 @@ class Queue:
         Raises
         ------
         Timeout
-            The queue stayed empty for so long.
-        EOFError
-            The next message is the mark of :meth:`put_end`.
+            The queue was empty for that long.
+        EndOfSequence
+            The mark of :meth:`put_end` was got.
         AclError
             The queue was destroyed, or a process that this call waited for has ended (507899).
 
         Notes
         -----
-        ``acltdtDequeueData``; blocking, without the GIL; Ctrl-C ends the wait. API reference 17-02.
+        ``acltdtDequeueData``; blocking, without the GIL. If Ctrl-C ends a wait, no array is lost. API reference 17-02.
         """
-        return _require_array(self._get(milliseconds(timeout)))
+        return self._receive(limit_of(timeout))
 
-    def __iter__(self) -> Iterator[np.ndarray[Any, Any]]:
-        """Get arrays until the mark of :meth:`put_end`."""
-        while (array := self._get(FOR_EVER)) is not None:
-            yield array
-
-    async def put_async(self, array: Any) -> None:
+    async def put_async(self, array: ArrayLike) -> None:
         """Put a copy of an array as :meth:`put` does, without blocking the event loop of asyncio.
 
-        It checks for room every few milliseconds. Limit the time with :func:`asyncio.timeout` or
-        :func:`asyncio.wait_for`. A cancelled task has put nothing.
+        Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled while
+        the queue is full, the array may still be put for 50 milliseconds.
         """
-        await self._repeat_async(self._putting(*packed(array)), "acltdtEnqueueData", lib.ACL_ERROR_RT_QUEUE_FULL)
+        await self._put_async(*_described(array))
 
     async def put_end_async(self) -> None:
         """Put the mark that ends one iteration over the queue, as :meth:`put_async` does."""
-        await self._repeat_async(self._putting_end(), "acltdtEnqueueData", lib.ACL_ERROR_RT_QUEUE_FULL)
+        await self._put_async(_NO_ELEMENTS, _END)
 
-    async def get_async(self) -> np.ndarray[Any, Any]:
+    async def get_async(self) -> NDArray[Any]:
         """Get an array as :meth:`get` does, without blocking the event loop of asyncio.
 
-        Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. A cancelled task gets nothing.
+        Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled, no
+        array is lost: one that arrives in the same moment is the next to be got.
+
+        Notes
+        -----
+        A thread waits in C, without the GIL, unless there is a message already.
         """
-        return _require_array(await self._get_async())
+        return await self._received()
 
-    async def __aiter__(self) -> AsyncIterator[np.ndarray[Any, Any]]:
-        """Get arrays until the mark of :meth:`put_end`, without blocking the event loop of asyncio."""
-        while (array := await self._get_async()) is not None:
-            yield array
+    def _put(self, array: NDArray[Any], description: bytes, timeout: float | None) -> None:
+        code = blocking.attempts(self._putting(array, description), _FULL, limit_of(timeout), are_short=True)
+        if code:
+            check(code, "acltdtEnqueueData")
 
-    def _get(self, limit: int) -> np.ndarray[Any, Any] | None:
-        return self._repeat(self._try_to_get, "acltdtDequeueData", limit, lib.ACL_ERROR_RT_QUEUE_EMPTY)
+    async def _put_async(self, array: NDArray[Any], description: bytes) -> None:
+        put = self._putting(array, description)
+        code = put(0)
+        if is_expected(code, _FULL):
+            await blocking.attempts_async("acltdtEnqueueData", self._on_thread(put), _FULL)
+        elif code:
+            check(code, "acltdtEnqueueData")
 
-    async def _get_async(self) -> np.ndarray[Any, Any] | None:
-        return await self._repeat_async(self._try_to_get, "acltdtDequeueData", lib.ACL_ERROR_RT_QUEUE_EMPTY)
+    def _putting(self, array: NDArray[Any], description: bytes) -> Callable[[int], int]:
+        data, size, described = tensors.address_of(array), array.nbytes, len(description)
 
-    def _putting(self, array: np.ndarray[Any, Any], description: bytes) -> Callable[[int], tuple[int, None]]:
-        data = ffi.cast("void *", array.ctypes.data)
-
-        def put(limit: int) -> tuple[int, None]:
-            size, user_size = array.nbytes, len(description)
-            return int(lib.acltdtEnqueueData(self.number, data, size, description, user_size, limit, 0)), None
+        def put(limit: int, _: object = array) -> int:  # which lives as long
+            return lib.acltdtEnqueueData(self.number, data, size, description, described, _accepted(limit), 0)
 
         return put
 
-    def _putting_end(self) -> Callable[[int], tuple[int, None]]:
-        import numpy as np
+    def _check_open(self) -> None:
+        self.number  # noqa: B018  (raises)
 
-        return self._putting(np.zeros(1, np.uint8), END)
+    def _new_cell(self) -> _Cell:
+        return _Cell(self._room)
 
-    def _try_to_get(self, limit: int) -> tuple[int, np.ndarray[Any, Any] | None]:
-        """Return the code, and the array or, for the mark, None. Make room for a message that needs more."""
-        import numpy as np
-
-        length, user_data = ffi.new("size_t *"), ffi.new("char[]", USER_DATA)
+    def _take(self, cell: _Cell, limit: int) -> int:
+        """Receive a message into a cell, which gets the room that it needs."""
         while True:
-            room = self._room
-            memory = np.empty(room, np.uint8)
-            data = ffi.cast("void *", memory.ctypes.data)
-            code = int(lib.acltdtDequeueData(self.number, data, room, length, user_data, USER_DATA, limit))
-            if not (length[0] > room and is_expected(code, lib.ACL_ERROR_RT_PARAM_INVALID)):
-                break
-            self._room = int(length[0])
-        if code:
-            return code, None
-        description = ffi.buffer(user_data)[:]
-        if description.rstrip(b"\0") == END:
-            return code, None
-        return code, unpacked(memory[: length[0]].copy(), description)
+            room = len(cell.memory)
+            data = tensors.address_of(cell.memory)
+            code = lib.acltdtDequeueData(
+                self.number, data, room, cell.length, cell.description, _USER_DATA, _accepted(limit)
+            )
+            if not (cell.length[0] > room and is_expected(code, _TOO_LITTLE_ROOM)):
+                return code
+            self._room, cell.length[0] = int(cell.length[0]), 0
+            cell.memory = np.empty(self._room, np.uint8)
 
-    # --- waits -------------------------------------------------------------------------------------------------------
+    def _is_full(self, cell: _Cell) -> bool:
+        return bool(0 < cell.length[0] <= len(cell.memory))
 
-    @staticmethod
-    def _repeat(attempt: Callable[[int], tuple[int, _Result]], function: str, limit: int, late: int) -> _Result:
-        """Call for short times, so that Python handles signals between the calls."""
-        end = inf if limit == FOR_EVER else monotonic() + limit / 1000
-        while True:
-            left = ceil(max(0.0, min(end - monotonic(), 1.0)) * 1000)
-            code, result = attempt(max(1, min(left, _SLICE_MS)))
-            if code != late or monotonic() >= end:
-                check(code, function)
-                return result
-            is_expected(code)
+    def _content(self, cell: _Cell) -> NDArray[Any]:
+        length, description = cell.length[0], ffi.string(cell.description, _USER_DATA)
+        if description == _END:
+            raise EndOfSequence
+        elements = cell.memory[:length]
+        if 2 * length < len(cell.memory):
+            elements = elements.copy()  # or a small array would keep much memory
+        return tensors.described(elements, description)
 
-    @staticmethod
-    async def _repeat_async(attempt: Callable[[int], tuple[int, _Result]], function: str, late: int) -> _Result:
-        """Look at growing intervals."""
-        import asyncio  # large, and only programs that use it already get here
-
-        pause = 0.0
-        while True:
-            code, result = attempt(_LOOK_MS)
-            if not is_expected(code, late):
-                check(code, function)
-                return result
-            await asyncio.sleep(pause)
-            pause = min(pause * 2 or 0.0005, _LONGEST_PAUSE_S)
+    def _on_thread(self, attempt: Callable[[int], int]) -> Callable[[int], int]:
+        """Return a function that makes an attempt on another thread, in the context of this one."""
+        context = ffi.new("aclrtContext *")
+        call("aclrtGetCurrentContext", context)
+        return lambda limit: lib.aclrtSetCurrentContext(context[0]) or attempt(limit)
 
     # --- routes ------------------------------------------------------------------------------------------------------
 
@@ -399,10 +390,32 @@ def _rights() -> dict[str, int]:
     }
 
 
-def _require_array(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any]:
-    if array is None:
-        raise EOFError("end of the queue: the producer called put_end()")
-    return array
+class _Cell:
+    """The place for a message: memory, and what C writes about it."""
+
+    __slots__ = ("description", "length", "memory")
+
+    def __init__(self, room: int) -> None:
+        self.memory: NDArray[np.uint8] = np.empty(room, np.uint8)
+        self.length = ffi.new("size_t *")
+        self.description = ffi.new("char[]", _USER_DATA)
+
+
+_NO_ELEMENTS: NDArray[Any] = np.zeros(1, np.uint8)  # a message has at least one byte
+
+
+def _described(array: ArrayLike) -> tuple[NDArray[Any], bytes]:
+    """Return the elements of an array, and the user data that describe them."""
+    elements = tensors.tensor(array)
+    description = tensors.description_of(elements)
+    if len(description) > _USER_DATA:
+        raise ValueError(f"an array of the shape {elements.shape} has too many dimensions for a message")
+    return elements if elements.nbytes else _NO_ELEMENTS, description
+
+
+def _accepted(limit: int) -> int:
+    """Return a limit in milliseconds that the library accepts: the vendor's refuses 0 on a host."""
+    return limit or int(load().backend == "cann")
 
 
 def _change_routes(function: str, ends: list[tuple[int, int]]) -> None:

@@ -67,19 +67,18 @@ def data_type(array: NDArray[Any]) -> int:
     return _TYPES.get(array.dtype, int(lib.ACL_BF16))
 
 
-def array_of(content: Any, data_type: int, shape: Sequence[int]) -> NDArray[Any]:
-    """Return a new array with a content.
+def array_of(elements: NDArray[np.uint8], data_type: int, shape: Sequence[int]) -> NDArray[Any]:
+    """Return bytes as an array, without a copy.
 
     Parameters
     ----------
-    content : buffer
-        The bytes, which are copied.
+    elements : numpy.ndarray
+        The bytes.
     data_type : int
         Their ``aclDataType``. Without a counterpart in numpy, such as strings, the array has bytes and one dimension.
     shape : sequence of int
         The shape; one that is not that of the content counts as unknown.
     """
-    elements: NDArray[Any] = np.frombuffer(content, np.uint8).copy()
     kind = _kind(data_type)
     if kind is None or min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != elements.nbytes:
         return elements
@@ -91,6 +90,23 @@ def _kind(data_type: int) -> np.dtype[Any] | None:
         return _KINDS.get(data_type)
     kind = getattr(sys.modules.get("ml_dtypes"), _BF16, None)  # None: the program cannot use it
     return None if kind is None else np.dtype(kind)
+
+
+def description_of(array: NDArray[Any]) -> bytes:
+    """Return the data type and the shape of a :func:`tensor` as text."""
+    return f"{data_type(array)}|{','.join(map(str, array.shape))}".encode()
+
+
+def described(elements: NDArray[np.uint8], description: bytes) -> NDArray[Any]:
+    """Return bytes as the array that they are described as; as they are if the description does not fit them.
+
+    An empty array has a byte, because a message has at least one.
+    """
+    try:
+        data_type, *shape = map(int, description.replace(b"|", b",", 1).rstrip(b",").split(b","))
+    except ValueError:  # from another program
+        return elements
+    return array_of(elements[:0] if 0 in shape and len(elements) == 1 else elements, data_type, shape)
 
 
 def address_of(array: NDArray[Any]) -> Any:

@@ -15,10 +15,12 @@ from __future__ import annotations
 import _thread
 from collections.abc import Callable
 from contextlib import suppress
+from math import ceil
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt._runtime import threads
-from ascend_rt._runtime.driver import failure, ffi, is_expected, lib, raise_kept, recent_message
+from ascend_rt._runtime.driver import failure, ffi, is_expected, lib, load, raise_kept, recent_message
 from ascend_rt._runtime.timeouts import FOR_EVER
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ WOULD_WAIT = -1
 
 ATTEMPT_MS = 50
 """Limit of a call that is repeated until it succeeds: it ends that soon after a signal, or when its waiter leaves."""
+
+_INTERRUPTED = lib.ACL_ERROR_RT_WAIT_TIMEOUT  # only the simulator, for a signal of the main thread
 
 _LIMITED = {
     "aclrtSynchronizeDevice": "aclrtSynchronizeDeviceWithTimeout",
@@ -164,6 +168,38 @@ def wait_for_context(log: FailureLog, limit: int = FOR_EVER) -> tuple[int, str]:
 async def wait_async(function: str, *arguments: Any, log: FailureLog | None = None) -> tuple[int, str]:
     """Make a call that waits while the event loop goes on; return its code and the runtime's text for it."""
     return await _end_of(_Wait(function, FOR_EVER, arguments, log))
+
+
+def attempts(attempt: Callable[[int], int], over: int, limit: int, *, are_short: bool = False) -> int:
+    """Repeat a call until it does something else than exceed its time limit, or the limit of all is over.
+
+    The simulator, which looks for deadlocks and for signals, gets one call. Calls of the vendor's library are short, so
+    that Python handles signals between them.
+
+    Parameters
+    ----------
+    attempt : callable
+        Makes the call within a limit in milliseconds, and returns its code.
+    over : int
+        The code of a call whose limit is over.
+    limit : int
+        In milliseconds; 0 for one look, or FOR_EVER.
+    are_short : bool
+        Calls are short on the simulator, too.
+
+    Returns
+    -------
+    int
+        The code of the last call.
+    """
+    most = ATTEMPT_MS if are_short or load().backend != "sim" else FOR_EVER
+    end = None if limit == FOR_EVER else monotonic() + limit / 1000
+    while True:
+        code = attempt(limit if most == FOR_EVER or 0 <= limit < most else most)
+        if code not in (over, _INTERRUPTED) or (code == over and end is not None and monotonic() >= end):
+            return code
+        is_expected(code)
+        limit = FOR_EVER if end is None else max(0, ceil((end - monotonic()) * 1000))
 
 
 async def attempts_async(function: str, attempt: Callable[[int], int], over: int) -> None:

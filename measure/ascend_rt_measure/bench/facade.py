@@ -284,10 +284,9 @@ def pool_malloc_free(size: int) -> Iterator[Timed]:
         stream.synchronize()
 
 
-@contextmanager
-def queue_round_trip() -> Iterator[Timed]:
+def _queue_loop(to: Queue, back: Queue) -> Timed:
     def timed(loops: int) -> float:
-        put, get = queue.put, queue.get
+        put, get = to.put, back.get
         begin = perf_counter()
         for _ in repeat(None, loops):
             put(data)
@@ -295,8 +294,20 @@ def queue_round_trip() -> Iterator[Timed]:
         return perf_counter() - begin
 
     data = np.zeros(64, np.uint8)
+    timed(1)
+    return timed
+
+
+@contextmanager
+def queue_round_trip() -> Iterator[Timed]:
     with Device(), Queue() as queue:
-        yield timed
+        yield _queue_loop(queue, queue)
+
+
+@contextmanager
+def queue_round_trip_2_processes() -> Iterator[Timed]:
+    with Device(), Queue() as to, Queue() as back, raw.other_process(to.number, back.number):
+        yield _queue_loop(to, back)
 
 
 # --- spellings -------------------------------------------------------------------------------------------------------
@@ -365,6 +376,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
     "send_receive_4KiB": partial(send_receive, 4 * KIB),
     "queue_round_trip": queue_round_trip,
+    "queue_round_trip_2_processes": queue_round_trip_2_processes,
     **{each.id: partial(spelled, each.code) for each in SPELLINGS},
 }
 

@@ -37,8 +37,8 @@ class Benchmark:
         The layers that need an entry point of the simulator for it.
     batch : int
         How many of what is measured one iteration does; the time is divided by it.
-    product : str
-        The product to simulate; "" is the default.
+    environment : tuple of (str, str)
+        Variables that it needs, such as the product to simulate.
     launches : bool
         Whether it needs the kernel that is compiled.
     facade_also : tuple of str
@@ -51,7 +51,7 @@ class Benchmark:
     peers: tuple[str, ...] = ()
     simulator_only: tuple[str, ...] = ()
     batch: int = 1
-    product: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
     launches: bool = False
     facade_also: tuple[str, ...] = ()
 
@@ -89,7 +89,8 @@ _SEND_RECEIVE = (
 
 def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), product: str = "") -> Benchmark:
     calls = f"{function} with an empty kernel; aclrtSynchronizeStream"
-    return Benchmark(name, calls, layers=layers, simulator_only=layers, product=product, launches=True)
+    environment = (("ASCEND_RT_SIM_PRODUCT", product),) if product else ()
+    return Benchmark(name, calls, layers=layers, simulator_only=layers, environment=environment, launches=True)
 
 
 def _many(name: str, calls: str, batch: int) -> Benchmark:
@@ -164,6 +165,12 @@ BENCHMARKS = (
     Benchmark("send_receive_4KiB", _SEND_RECEIVE),
     Benchmark("queue_round_trip", "acltdtEnqueueData of 64 bytes; acltdtDequeueData"),
     Benchmark(
+        "queue_round_trip_2_processes",
+        "acltdtEnqueueData of 64 bytes; acltdtDequeueData of what another process has put back",
+        simulator_only=_NOT_PYACL,
+        environment=(("ASCEND_RT_SIM_QUEUES", "device"),),
+    ),
+    Benchmark(
         "malloc_free_among_1000000",
         "aclrtFree of a random one of 1,000,000 allocations of 512 bytes to 4 KiB; aclrtMalloc of another one",
         layers=("c",),
@@ -216,9 +223,9 @@ def ids_of(layer: str, backend: str = "sim") -> list[str]:
     ]
 
 
-def by_product(ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return ids by the product that they need: a process simulates one."""
-    products: dict[str, list[str]] = {}
+def by_environment(ids: Iterable[str]) -> list[tuple[dict[str, str], list[str]]]:
+    """Return ids by the variables that they need: they are those of a process."""
+    found: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name in ids:
-        products.setdefault(BY_ID[name].product, []).append(name)
-    return products
+        found.setdefault(BY_ID[name].environment, []).append(name)
+    return [(dict(environment), names) for environment, names in found.items()]

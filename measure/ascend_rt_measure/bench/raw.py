@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,6 +14,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ascend_rt._runtime.driver import check, ffi, lib
+from ascend_rt.backends import python_program
 from ascend_rt_measure.bench import building, timing
 from ascend_rt_measure.bench.ids import PAIRS, TASKS
 from ascend_rt_measure.bench.timing import KIB, MIB, Timed
@@ -470,25 +472,54 @@ def pool_malloc_free(size: int) -> Iterator[Timed]:
 
 
 @contextmanager
-def queue_round_trip() -> Iterator[Timed]:
+def _queues(count: int) -> Iterator[list[int]]:
+    with _device():
+        numbers = ffi.new("uint32_t[]", count)
+        for number in range(count):
+            ok(lib.acltdtCreateQueue, ffi.NULL, numbers + number)
+        try:
+            yield list(numbers)
+        finally:
+            for number in numbers:
+                ok(lib.acltdtDestroyQueue, number)
+
+
+def _queue_loop(to: int, back: int) -> Timed:
     def timed(loops: int, put: Any = lib.acltdtEnqueueData, get: Any = lib.acltdtDequeueData) -> float:
         begin = perf_counter()
         for _ in repeat(None, loops):
-            put(queue, data, 64, null, 0, 1, 0)
-            get(queue, data, 64, size, null, 0, 1)
+            put(to, data, 64, null, 0, -1, 0)
+            get(back, data, 64, size, null, 0, -1)
         return perf_counter() - begin
 
     data, size, null = ffi.new("char[64]"), ffi.new("size_t *"), ffi.NULL
-    with _device():
-        number = ffi.new("uint32_t *")
-        ok(lib.acltdtCreateQueue, null, number)
-        queue = number[0]
-        ok(lib.acltdtEnqueueData, queue, data, 64, null, 0, 1, 0)
-        ok(lib.acltdtDequeueData, queue, data, 64, size, null, 0, 1)
+    timed(1)
+    return timed
+
+
+@contextmanager
+def queue_round_trip() -> Iterator[Timed]:
+    with _queues(1) as (queue,):
+        yield _queue_loop(queue, queue)
+
+
+@contextmanager
+def queue_round_trip_2_processes() -> Iterator[Timed]:
+    with _queues(2) as (to, back), other_process(to, back):
+        yield _queue_loop(to, back)
+
+
+@contextmanager
+def other_process(to: int, back: int) -> Iterator[None]:
+    """Start a process that puts what it gets from one queue into the other."""
+    command = [python_program(), "-m", f"{__package__}.putting_back", str(to), str(back)]
+    with subprocess.Popen(command) as process:
         try:
-            yield timed
+            ok(lib.acltdtGrantQueue, to, process.pid, lib.ACL_TDT_QUEUE_PERMISSION_DEQUEUE, 0)
+            ok(lib.acltdtGrantQueue, back, process.pid, lib.ACL_TDT_QUEUE_PERMISSION_ENQUEUE, 0)
+            yield
         finally:
-            ok(lib.acltdtDestroyQueue, queue)
+            process.kill()
 
 
 @contextmanager
@@ -571,6 +602,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "pool_malloc_free_4MiB": partial(pool_malloc_free, 4 * MIB),
     "send_receive_4KiB": partial(send_receive, 4 * KIB),
     "queue_round_trip": queue_round_trip,
+    "queue_round_trip_2_processes": queue_round_trip_2_processes,
     "call_floor": call_floor,
     "call_table": call_table,
 }

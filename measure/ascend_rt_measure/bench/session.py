@@ -18,7 +18,7 @@ from ascend_rt._runtime.driver import library, supports
 from ascend_rt.backends import python_program
 from ascend_rt_measure.bench import building, machine, pocl
 from ascend_rt_measure.bench.building import BenchmarkError, MissingCompiler, lines_of
-from ascend_rt_measure.bench.ids import BENCHMARKS, BY_ID, LAYERS, PEERS, by_product, ids_of
+from ascend_rt_measure.bench.ids import BENCHMARKS, BY_ID, LAYERS, PEERS, by_environment, ids_of
 from ascend_rt_measure.bench.quiet import PATIENCE
 from ascend_rt_measure.bench.results import Results
 from ascend_rt_measure.verify import session as verify
@@ -143,11 +143,8 @@ class _Session:
 
     def _round(self, who: str) -> list[_Measured]:
         measured: list[_Measured] = []
-        for product, names in by_product(self._ids[who]).items():
-            environment = {"ASCEND_RT_BACKEND": self._results.backend}
-            if product:
-                environment["ASCEND_RT_SIM_PRODUCT"] = product
-            measured += self._attempt(who, names, environment)
+        for environment, names in by_environment(self._ids[who]):
+            measured += self._attempt(who, names, {"ASCEND_RT_BACKEND": self._results.backend, **environment})
         return measured
 
     def _attempt(self, who: str, names: Sequence[str], environment: dict[str, str]) -> list[_Measured]:

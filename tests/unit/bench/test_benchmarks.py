@@ -115,9 +115,11 @@ def test_an_iteration_makes_the_calls_that_the_list_says(
     monkeypatch.setenv("ASCEND_RT_BACKEND", backend)
 
     found: dict[str, list[str]] = {}
-    for product, names in ids.by_product(ids.ids_of(layer, backend)).items():
-        monkeypatch.setenv("ASCEND_RT_SIM_PRODUCT", product)
-        done = run("-c", AUDIT, f"ascend_rt_measure.bench.{layer}", *names)
+    for environment, names in ids.by_environment(ids.ids_of(layer, backend)):
+        with monkeypatch.context() as context:
+            for name, value in environment.items():
+                context.setenv(name, value)
+            done = run("-c", AUDIT, f"ascend_rt_measure.bench.{layer}", *names)
         assert done.returncode == 0, done.stderr
         found |= json.loads(done.stdout)
 

@@ -132,6 +132,18 @@ T &require_found(T *object, const void *handle, const char *what) REQUIRES(engin
     return *object;
 }
 
+// Rejects NULL and a pointer that is not such an object as an invalid argument, for functions that the ACL layer
+// answers: the runtime follows any pointer.
+template <class T>
+T &require_object(Simulator &sim, const void *handle, const char *name) REQUIRES(engine_lock) {
+    require(handle, name);
+    T *const found = sim.core.registry().find<T>(const_cast<void *>(handle));
+    if (found == nullptr) {
+        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s, %p, is not alive or of another type", name, handle);
+    }
+    return *found;
+}
+
 template <class T>
 T &require_handle(Simulator &sim, void *handle, const char *what) REQUIRES(engine_lock) {
     return require_found(sim.core.registry().find<T>(handle), handle, what);

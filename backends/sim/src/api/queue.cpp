@@ -124,16 +124,19 @@ aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize, size_t *re
         require_current_device(sim);
         require_limit(timeout);
         require_user_data_size(userDataSize);
-        const Ref<Queue> queue = sim.queues.require(qid, kDequeue);
         std::uint64_t length = 0;
-        std::optional<Message> message;
-        try {
-            message = sim.queues.take(lock, queue, dataSize, length, {timeout, ACL_ERROR_RT_QUEUE_EMPTY});
-        } catch (const Failure &) {
-            *retDataSize = length > 0 ? length : *retDataSize;  // the room that the message needs
-            throw;
-        }
-        require_allocated_data(sim, data, length, AccessMode::Write, "data");
+        const auto accept = [&](const Ring::Front &front) REQUIRES(engine_lock) {
+            length = front.length;
+            if (length > dataSize) {
+                *retDataSize = length;
+                fail(ACL_ERROR_RT_PARAM_INVALID,
+                     "the message has %llu bytes, and there is room for %zu; it stays there",
+                     static_cast<unsigned long long>(length), dataSize);
+            }
+            require_allocated_data(sim, data, length, AccessMode::Write, "data");
+        };
+        const Ref<Queue> queue = sim.queues.require(qid, kDequeue);
+        std::optional<Message> message = sim.queues.take(lock, queue, accept, {timeout, ACL_ERROR_RT_QUEUE_EMPTY});
         if (userData != nullptr) {
             std::memcpy(userData, message->parts.front().user_data.data(), userDataSize);
         }
@@ -163,9 +166,13 @@ aclError acltdtDequeue(uint32_t qid, acltdtBuf *buf, int32_t timeout) {
         require(buf, "buf");
         require_current_device(sim);
         require_limit(timeout);
-        std::uint64_t length = 0;
+        std::unique_ptr<Content> for_small;  // made while the message is in the queue, because that may fail
+        const auto accept = [&](const Ring::Front &front) {
+            for_small = front.small > 0 ? Content::create(front.small) : nullptr;
+        };
         Message message =
-            sim.queues.take(lock, sim.queues.require(qid, kDequeue), UINT64_MAX, length, {timeout, ACL_ERROR_FAILURE});
+            sim.queues.take(lock, sim.queues.require(qid, kDequeue), accept, {timeout, ACL_ERROR_FAILURE});
+        message.give_content(std::move(for_small));
         *buf = SharedBuffer::add(sim.core.registry(), std::move(message)).handle();
     });
 }

@@ -7,17 +7,6 @@ using namespace aclsim;
 
 namespace {
 
-// Rejects a pointer that is not such an object as an invalid argument. The runtime follows any pointer.
-template <class T>
-T &require_object(Simulator &sim, const void *handle, const char *name) REQUIRES(engine_lock) {
-    require(handle, name);
-    T *const found = sim.core.registry().find<T>(const_cast<void *>(handle));
-    if (found == nullptr) {
-        fail_unremembered(ACL_ERROR_INVALID_PARAM, "%s, %p, is not alive or of another type", name, handle);
-    }
-    return *found;
-}
-
 class QueueRoute final : public Object {
   public:
     static constexpr Kind kKind = Kind::QueueRoute;

@@ -10,7 +10,7 @@ using namespace aclsim;
 namespace {
 
 TensorChannel &require_channel(Simulator &sim, const acltdtChannelHandle *handle) REQUIRES(engine_lock) {
-    return require_tensor_object<TensorChannel>(sim, handle, "handle", "channel");
+    return require_object<TensorChannel>(sim, handle, "handle");
 }
 
 // Creates a queue on the device, which must be open in the process: no device, no queue.

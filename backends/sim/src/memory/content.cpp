@@ -151,20 +151,23 @@ std::unique_ptr<SharedContent> SharedContent::create(std::uint64_t size) {
     return content;
 }
 
-std::unique_ptr<Content> SharedContent::find(const std::string &name, std::uint64_t size, bool takes) {
+std::unique_ptr<Content> SharedContent::take(const std::string &name, std::uint64_t size) {
     const Uncancelled uncancelled;
     if (!File(name, 0).has_size(size)) {
         return nullptr;
     }
     auto content = std::make_unique<SharedContent>(name, size);
-    if (!takes) {
-        auto another = content->another();
-        content->leave();
-        return another;
-    }
     content->rename(new_name());
     return content;
 }
+
+bool SharedContent::read(const std::string &name, void *to, std::uint64_t size) {
+    const Uncancelled uncancelled;
+    const File file(name, 0);
+    return file.has_size(size) && move_all(file.number(), static_cast<char *>(to), size, pread);
+}
+
+void SharedContent::remove(const std::string &name) { shm_unlink(name.c_str()); }
 
 SharedContent::~SharedContent() {
     const Uncancelled uncancelled;

@@ -38,9 +38,12 @@ class Content {
 class SharedContent final : public Content {
   public:
     static std::unique_ptr<SharedContent> create(std::uint64_t size);
-    // Takes the reference with that name, which then is a part of this process, or makes another one to its bytes.
-    // Returns nullptr if there are no bytes of that size.
-    static std::unique_ptr<Content> find(const std::string &name, std::uint64_t size, bool takes);
+    // Takes the reference with that name, which then is a part of this process. Returns nullptr if there are no bytes
+    // of that size.
+    static std::unique_ptr<Content> take(const std::string &name, std::uint64_t size);
+    // Copies all bytes of the reference with that name; returns false if there are none of that size.
+    static bool read(const std::string &name, void *to, std::uint64_t size);
+    static void remove(const std::string &name);
     SharedContent(std::string name, std::uint64_t size) : Content(size), name_(std::move(name)) {}
     ~SharedContent() override;
 

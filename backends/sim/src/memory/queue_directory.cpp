@@ -16,6 +16,17 @@ constexpr int kTableLayout = 1;  // increment with every change of the table
 
 }  // namespace
 
+bool leads(const std::vector<Route> &routes, std::uint32_t from, std::uint32_t to) {
+    std::set<std::uint32_t> reached{from};
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (const Route &route : routes) {
+            grows |= reached.count(route.source) != 0 && reached.insert(route.destination).second;
+        }
+    }
+    return reached.count(to) != 0;
+}
+
 QueueDirectory::Step::Step(QueueDirectory &directory) {
     directory.require_table();
     if (directory.memory_ == nullptr) {
@@ -85,17 +96,6 @@ QueueDirectory::Ends *QueueDirectory::find_route(std::uint32_t source, std::uint
 
 bool QueueDirectory::has_route(std::uint32_t source, std::uint32_t destination) const {
     return find_route(source, destination) != nullptr;
-}
-
-bool QueueDirectory::leads(std::uint32_t from, std::uint32_t to) const {
-    std::set<std::uint32_t> reached{from};
-    for (bool grows = true; grows;) {
-        grows = false;
-        for (const Route &route : routes()) {
-            grows |= reached.count(route.source) != 0 && reached.insert(route.destination).second;
-        }
-    }
-    return reached.count(to) != 0;
 }
 
 bool QueueDirectory::add_route(std::uint32_t source, std::uint32_t destination) {

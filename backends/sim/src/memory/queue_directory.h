@@ -20,6 +20,9 @@ struct Route {
     std::int32_t status;  // ACL_TDT_QUEUE_ROUTE_…
 };
 
+// Returns true if the routes lead from one queue to the other.
+bool leads(const std::vector<Route> &routes, std::uint32_t from, std::uint32_t to);
+
 // Guarded by the engine lock, and between processes by its own lock, which a Step has.
 class QueueDirectory {
   public:
@@ -41,8 +44,6 @@ class QueueDirectory {
     std::uint64_t identity(std::uint32_t queue) const REQUIRES(engine_lock);  // 0: there is no such queue
 
     bool has_route(std::uint32_t source, std::uint32_t destination) const REQUIRES(engine_lock);
-    // Returns true if the routes lead from one queue to the other.
-    bool leads(std::uint32_t from, std::uint32_t to) const REQUIRES(engine_lock);
     bool add_route(std::uint32_t source, std::uint32_t destination) REQUIRES(engine_lock);  // false: the table is full
     void remove_route(std::uint32_t source, std::uint32_t destination) REQUIRES(engine_lock);
     void mark_abnormal(std::uint32_t source, std::uint32_t destination) REQUIRES(engine_lock);

@@ -46,6 +46,11 @@ Ref<Queue> Queues::add(Ref<Queue> queue) {
     return queue;
 }
 
+Ref<Queue> Queues::find(std::uint32_t number) {
+    const auto found = queues_.find(number);
+    return found != queues_.end() && found->second->ring->is_open() ? found->second : nullptr;
+}
+
 std::uint32_t Queues::create(const QueueAttributes &attributes, const Device &device) {
     const QueueDirectory::Step step(directory_);
     Ref<Queue> queue;
@@ -147,9 +152,8 @@ void Queues::grant(std::uint32_t number, pid_t process, std::uint32_t rights) {
 }
 
 std::uint32_t Queues::attach(Lock &lock, std::uint32_t number, const Device &device, Time deadline) {
-    const auto known = queues_.find(number);
-    if (known != queues_.end() && known->second->ring->is_open()) {
-        return known->second->ring->rights();
+    if (const Ref<Queue> known = find(number)) {
+        return known->ring->rights();
     }
     std::uint64_t identity = 0;
     {
@@ -178,6 +182,9 @@ std::uint32_t Queues::attach(Lock &lock, std::uint32_t number, const Device &dev
         if (!queue->ring->is_open()) {
             fail_of_number(number);
         }
+        if (const Ref<Queue> known = find(number)) {  // another thread has attached meanwhile
+            return known->ring->rights();
+        }
     }
     return add(queue)->ring->rights();
 }
@@ -198,8 +205,9 @@ void Queues::wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t o
     Time check_at = core.clock().now();
     std::chrono::microseconds interval(50);
     for (bool is_late = waiting.timeout_ms == 0;;) {
-        if (!ring.is_open()) {
-            fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "queue %u was destroyed", queue.number);
+        if (find(queue.number).get() != &queue) {
+            fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "queue %u was destroyed, or its use ended with a reset",
+                 queue.number);
         }
         const std::uint64_t seen = ring.changes();
         if (attempt()) {
@@ -217,7 +225,7 @@ void Queues::wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t o
             wait.emplace(core, ring.is_shared() ? Outside::OtherProcess : Outside::Host, awaited, deadline, &poll);
             continue;
         }
-        if (ring.is_shared() && deadline == kNever && core.clock().now() >= check_at) {
+        if (ring.is_shared() && core.clock().now() >= check_at) {
             check_at = core.clock().now() + kUntilCheck;
             const Ring::Step step(ring);
             if (const pid_t ended = shared_ring(queue).find_ended(others)) {
@@ -230,11 +238,18 @@ void Queues::wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t o
     }
 }
 
-// Messages of a queue with routes go on to others.
+// Messages of a queue with routes go on to others. The call itself has succeeded by now, so it does not fail.
 void Queues::note_change(Queue &queue) {
     queue.changed.notify_all();
-    if (queue.ring->routes() != 0) {
+    if (queue.ring->routes() == 0) {
+        return;
+    }
+    const KeptText text;
+    try {
+        const QueueDirectory::Step step(directory_);
         forward();
+    } catch (const Failure &) {
+        return;  // the routes are locked by a process that is stopped: the next change sends the messages on
     }
 }
 
@@ -270,8 +285,7 @@ void Queues::put(Lock &lock, const Ref<Queue> &queue, Source &source, const Wait
     note_change(*queue);
 }
 
-Message Queues::take(Lock &lock, const Ref<Queue> &queue, std::uint64_t most, std::uint64_t &length,
-                     const Waiting &waiting) {
+Message Queues::take(Lock &lock, const Ref<Queue> &queue, const Accept &accept, const Waiting &waiting) {
     Ring &ring = *queue->ring;
     Message message;
     wait(lock, *queue, "a message in a queue", kEnqueue, waiting, [&]() REQUIRES(engine_lock) {
@@ -279,11 +293,7 @@ Message Queues::take(Lock &lock, const Ref<Queue> &queue, std::uint64_t most, st
         if (ring.count() == 0) {
             return false;
         }
-        length = ring.first_length();
-        if (length > most) {
-            fail(ACL_ERROR_RT_PARAM_INVALID, "the message has %llu bytes, and there is room for %llu; it stays there",
-                 static_cast<unsigned long long>(length), static_cast<unsigned long long>(most));
-        }
+        accept(ring.front());
         message = ring.take();
         return true;
     });
@@ -295,9 +305,8 @@ Message Queues::take(Lock &lock, const Ref<Queue> &queue, std::uint64_t most, st
 
 // Returns the queue, opened for a moment if this process does not use it, or nullptr.
 Ref<Queue> Queues::find_or_open(std::uint32_t number) {
-    const auto found = queues_.find(number);
-    if (found != queues_.end()) {
-        return found->second->ring->is_open() ? found->second : nullptr;
+    if (queues_.count(number) != 0) {
+        return find(number);
     }
     const std::uint64_t identity = directory_.identity(number);
     auto ring = identity == 0 || !config().queues_are_on_device ? nullptr : SharedRing::open(identity);
@@ -317,7 +326,8 @@ bool Queues::bind_one(const Route &route) {
         return true;
     }
     if (!find_or_open(route.source) || !find_or_open(route.destination) ||
-        directory_.leads(route.destination, route.source) || !directory_.add_route(route.source, route.destination)) {
+        leads(directory_.routes(), route.destination, route.source) ||
+        !directory_.add_route(route.source, route.destination)) {
         return false;
     }
     count_route(route, 1);
@@ -325,18 +335,15 @@ bool Queues::bind_one(const Route &route) {
 }
 
 bool Queues::bind(std::vector<Route> &routes) {
+    const QueueDirectory::Step step(directory_);
     bool are_bound = true;
-    {
-        const QueueDirectory::Step step(directory_);
-        for (Route &route : routes) {
-            const bool is_bound = bind_one(route);
-            route.status = is_bound ? ACL_TDT_QUEUE_ROUTE_BIND : ACL_TDT_QUEUE_ROUTE_UNBIND;
-            are_bound = are_bound && is_bound;
-        }
+    for (Route &route : routes) {
+        const bool is_bound = bind_one(route);
+        route.status = is_bound ? ACL_TDT_QUEUE_ROUTE_BIND : ACL_TDT_QUEUE_ROUTE_UNBIND;
+        are_bound = are_bound && is_bound;
     }
-    if (!routes.empty()) {
-        forward();  // messages that are there already
-    }
+    const KeptText text;
+    forward();  // messages that are there already
     return are_bound;
 }
 
@@ -390,10 +397,22 @@ bool Queues::forward_from(std::uint32_t source, const std::vector<Route> &routes
     return has_moved;
 }
 
+// Leaves out what only a process that writes to the shared memory itself can have made: messages would go round without
+// an end.
+std::vector<Route> Queues::routes_without_circles() {
+    std::vector<Route> found;
+    for (const Route &route : directory_.routes()) {
+        if (leads(found, route.destination, route.source)) {
+            directory_.mark_abnormal(route.source, route.destination);
+        } else {
+            found.push_back(route);
+        }
+    }
+    return found;
+}
+
 void Queues::forward() {
-    const KeptText text;
-    const QueueDirectory::Step step(directory_);
-    const std::vector<Route> all = directory_.routes();
+    const std::vector<Route> all = routes_without_circles();
     for (bool has_moved = true; has_moved;) {
         has_moved = false;
         for (auto route = all.begin(); route != all.end(); ++route) {

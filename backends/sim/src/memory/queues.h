@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -67,9 +68,9 @@ class Queues final : public Resident {
         virtual void put_back() REQUIRES(engine_lock) {}                 // after a failure
     };
     void put(Lock &lock, const Ref<Queue> &queue, Source &source, const Waiting &waiting) REQUIRES(engine_lock);
-    // Takes a message, or waits for one first. Leaves a message of more than `most` bytes in the queue and fails with
-    // ACL_ERROR_RT_PARAM_INVALID; `length` is its length.
-    Message take(Lock &lock, const Ref<Queue> &queue, std::uint64_t most, std::uint64_t &length, const Waiting &waiting)
+    // Takes a message, or waits for one first. accept() is called with the lock, and may fail: then the message stays.
+    using Accept = std::function<void(const Ring::Front &)>;
+    Message take(Lock &lock, const Ref<Queue> &queue, const Accept &accept, const Waiting &waiting)
         REQUIRES(engine_lock);
 
     // Set the status of each route; return false if one failed.
@@ -89,12 +90,16 @@ class Queues final : public Resident {
     void wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t others, const Waiting &waiting,
               Attempt attempt) REQUIRES(engine_lock);
     Ref<Queue> add(Ref<Queue> queue) REQUIRES(engine_lock);
+    // Returns the queue that this process uses under a number, or nullptr: it may be closed, or may never have been
+    // there.
+    Ref<Queue> find(std::uint32_t number) REQUIRES(engine_lock);
     void end(Queue &queue) REQUIRES(engine_lock);
     void end_with_device(Queue &queue) REQUIRES(engine_lock);
     void note_change(Queue &queue) REQUIRES(engine_lock);
     bool bind_one(const Route &route) REQUIRES(engine_lock);
     void count_route(const Route &route, std::int32_t change) REQUIRES(engine_lock);
     void forward() REQUIRES(engine_lock);
+    std::vector<Route> routes_without_circles() REQUIRES(engine_lock);
     bool forward_from(std::uint32_t source, const std::vector<Route> &routes) REQUIRES(engine_lock);
     Ref<Queue> find_or_open(std::uint32_t number) REQUIRES(engine_lock);
 

@@ -45,12 +45,15 @@ class Ring {
 
     // The following functions require a Step.
     virtual std::uint32_t count() REQUIRES(engine_lock) = 0;
-    virtual std::uint64_t first_length() REQUIRES(engine_lock) = 0;  // bytes of the first message's data
+    struct Front {
+        std::uint64_t length;  // bytes of data
+        std::size_t small;     // bytes of its only buffer, which has no content; 0: the buffers have contents
+    };
+    virtual Front front() REQUIRES(engine_lock) = 0;  // describes the first message; there is one
     // Adds a message; there is room. A failure leaves the message as it was.
     virtual void put(Message &message) REQUIRES(engine_lock) = 0;
     // Returns the first message. A failure loses it.
     virtual Message take() REQUIRES(engine_lock) = 0;
-    virtual Message first() REQUIRES(engine_lock) = 0;  // refers to its bytes
     bool is_full() REQUIRES(engine_lock) { return count() == depth(); }
 
     virtual std::uint32_t depth() const = 0;
@@ -74,10 +77,11 @@ class PrivateRing final : public Ring {
   public:
     explicit PrivateRing(const QueueAttributes &attributes) : attributes_(attributes) {}
     std::uint32_t count() override REQUIRES(engine_lock) { return static_cast<std::uint32_t>(messages_.size()); }
-    std::uint64_t first_length() override REQUIRES(engine_lock) { return messages_.front().length(); }
+    Front front() override REQUIRES(engine_lock) {
+        return {messages_.front().length(), messages_.front().small.size()};
+    }
     void put(Message &message) override REQUIRES(engine_lock);
     Message take() override REQUIRES(engine_lock);
-    Message first() override REQUIRES(engine_lock) { return messages_.front().another(); }
     std::uint32_t depth() const override { return attributes_.depth; }
     bool overwrites() const override { return attributes_.overwrites; }
     bool is_open() const override { return is_open_.load(std::memory_order_relaxed); }

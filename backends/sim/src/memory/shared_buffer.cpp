@@ -25,10 +25,10 @@ Message Message::another() const {
     return message;
 }
 
-void Message::give_contents() {
+void Message::give_content(std::unique_ptr<Content> to) {
     if (!small.empty()) {
-        parts.front().content = Content::create(small.size());
-        parts.front().content->write(small.data(), small.size());
+        to->write(small.data(), small.size());
+        parts.front().content = std::move(to);
         small.clear();
     }
 }
@@ -47,7 +47,6 @@ void Message::read(void *to, std::uint64_t size) const {
 }
 
 SharedBuffer &SharedBuffer::add(Registry &registry, Message message) {
-    message.give_contents();
     std::vector<Ref<SharedBuffer>> made;
     made.reserve(message.parts.size());
     try {

@@ -39,9 +39,9 @@ struct Message {
         }
         return sum;
     }
-    Message another() const;                        // refers to the same bytes
-    void give_contents();                           // gives small bytes a content
-    void read(void *to, std::uint64_t size) const;  // copies the data of all buffers, one after the other
+    Message another() const;                         // refers to the same bytes
+    void give_content(std::unique_ptr<Content> to);  // moves small bytes there, if there are any
+    void read(void *to, std::uint64_t size) const;   // copies the data of all buffers, one after the other
 };
 
 // Guarded by the engine lock.

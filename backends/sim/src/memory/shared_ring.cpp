@@ -66,7 +66,6 @@ std::unique_ptr<SharedRing> SharedRing::create(const QueueAttributes &attributes
     auto memory = SharedMemory::create<Shared>();
     Shared &shared = memory->as<Shared>();
     memory->reserve(shared.slots, attributes.depth * sizeof(Slot));
-    memory->own_parts();
     shared.depth = attributes.depth;
     shared.overwrites = attributes.overwrites ? 1 : 0;
     std::snprintf(shared.name, sizeof shared.name, "%s", attributes.name.c_str());
@@ -151,9 +150,10 @@ SharedRing::Slot SharedRing::checked_slot(std::uint64_t position) const {
     return copy;
 }
 
+// Names parts by slots: what a killed process has left there is replaced by the next message in the slot.
 std::string SharedRing::part_name(std::uint64_t position, std::size_t index) const {
     char suffix[40];
-    std::snprintf(suffix, sizeof suffix, "%llx.%zx", static_cast<unsigned long long>(position), index);
+    std::snprintf(suffix, sizeof suffix, "%llx.%zx", static_cast<unsigned long long>(position % depth_), index);
     return memory_->part(suffix);
 }
 
@@ -203,28 +203,41 @@ void SharedRing::put(Message &message) {
     }
 }
 
-std::uint64_t SharedRing::first_length() {
-    const Slot first = checked_slot(shared().head);
-    return first.count == 1 ? first.first.length : this->first().length();
+std::vector<PartInfo> SharedRing::parts_of(const Slot &slot, std::uint64_t position) const {
+    std::vector<PartInfo> infos(slot.count, slot.first);
+    const std::uint64_t bytes = (slot.count - 1) * sizeof(PartInfo);
+    if ((bytes > 0 && !SharedContent::read(part_name(position, slot.count), infos.data() + 1, bytes)) ||
+        !std::all_of(infos.begin(), infos.end(), is_sound)) {
+        fail_damaged();
+    }
+    return infos;
 }
 
-Message SharedRing::read(std::uint64_t position, bool takes) {
-    const Slot from = checked_slot(position);
-    std::vector<PartInfo> infos(from.count, from.first);
-    if (from.count > 1) {
-        const std::uint64_t bytes = (from.count - 1) * sizeof(PartInfo);
-        const auto others = SharedContent::find(part_name(position, from.count), bytes, takes);
-        if (others == nullptr) {
-            fail_damaged();
-        }
-        others->read(infos.data() + 1, bytes);
+Ring::Front SharedRing::front() {
+    const std::uint64_t position = shared().head;
+    const Slot slot = checked_slot(position);
+    std::uint64_t length = 0;
+    for (const PartInfo &info : parts_of(slot, position)) {
+        length += info.length;
+    }
+    return {length, slot.small_size};
+}
+
+Message SharedRing::take() {
+    const std::uint64_t position = shared().head;
+    shared().head = position + 1;  // first: whatever happens to the message, the next one can be taken
+    ++shared().changes;
+    const Slot slot = checked_slot(position);
+    const std::vector<PartInfo> infos = parts_of(slot, position);
+    if (slot.count > 1) {
+        SharedContent::remove(part_name(position, slot.count));
     }
     Message message;
-    message.small.assign(reinterpret_cast<const char *>(from.small), from.small_size);
+    message.small.assign(reinterpret_cast<const char *>(slot.small), slot.small_size);
     for (std::size_t i = 0; i < infos.size(); ++i) {
         std::unique_ptr<Content> content;
         if (message.small.empty()) {
-            content = is_sound(infos[i]) ? SharedContent::find(part_name(position, i), infos[i].size, takes) : nullptr;
+            content = SharedContent::take(part_name(position, i), infos[i].size);
             if (content == nullptr) {
                 fail_damaged();
             }
@@ -234,18 +247,8 @@ Message SharedRing::read(std::uint64_t position, bool takes) {
     return message;
 }
 
-Message SharedRing::take() {
-    const std::uint64_t position = shared().head;
-    shared().head = position + 1;  // first: whatever happens to the message, the next one can be taken
-    ++shared().changes;
-    return read(position, /*takes=*/true);
-}
-
-Message SharedRing::first() { return read(shared().head, /*takes=*/false); }
-
 bool SharedRing::is_open() const { return is_whole() && shared().state == kOpen; }
 
-// Parts that a damaged queue does not name are removed with its piece.
 std::vector<Message> SharedRing::close() {
     std::vector<Message> left;
     if (is_whole()) {
@@ -256,7 +259,7 @@ std::vector<Message> SharedRing::close() {
                 left.push_back(take());
             }
         } catch (const Failure &) {
-            left.shrink_to_fit();
+            return left;  // parts that a damaged queue does not name are removed with its piece
         }
     }
     return left;

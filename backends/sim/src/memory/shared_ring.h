@@ -21,6 +21,8 @@
 
 namespace aclsim {
 
+struct PartInfo;
+
 class SharedRing final : public Ring {
   public:
     static constexpr std::uint32_t kMostSlots = 8192;
@@ -31,10 +33,9 @@ class SharedRing final : public Ring {
 
     std::uint64_t number() const { return memory_->number(); }
     std::uint32_t count() override REQUIRES(engine_lock);
-    std::uint64_t first_length() override REQUIRES(engine_lock);
+    Front front() override REQUIRES(engine_lock);
     void put(Message &message) override REQUIRES(engine_lock);
     Message take() override REQUIRES(engine_lock);
-    Message first() override REQUIRES(engine_lock);
     std::uint32_t depth() const override { return depth_; }
     bool overwrites() const override { return overwrites_; }
     bool is_open() const override;
@@ -69,8 +70,8 @@ class SharedRing final : public Ring {
     // Returns a copy of the slot, whose numbers are in their ranges.
     Slot checked_slot(std::uint64_t position) const REQUIRES(engine_lock);
     std::string part_name(std::uint64_t position, std::size_t index) const;
-    Message read(std::uint64_t position, bool takes) REQUIRES(engine_lock);
-    void put_small(Slot &slot, const Message &message) REQUIRES(engine_lock);
+    // Describes the buffers of the message in a slot, of which that is a copy.
+    std::vector<PartInfo> parts_of(const Slot &slot, std::uint64_t position) const REQUIRES(engine_lock);
     std::size_t member_byte(std::size_t index) const;
     bool has_ended(std::size_t index) REQUIRES(engine_lock);
     void join(std::size_t index, std::uint32_t rights) REQUIRES(engine_lock);

@@ -56,6 +56,7 @@ static const Benchmark benchmarks[] = {
     {"pool_malloc_free_4MiB", pool_malloc_free_4MiB, NULL},
     {"send_receive_4KiB", send_receive_4KiB, NULL},
     {"queue_round_trip", queue_round_trip, NULL},
+    {"queue_round_trip_2_processes", queue_round_trip_2_processes, "aclsimHold"},
     {"malloc_free_among_1000000", malloc_free_among_1000000, NULL},
     {"call_floor", call_floor, "aclsimNoOp"},
     {"spin_round_trip", spin_round_trip, NULL},
@@ -139,6 +140,9 @@ int main(int argc, char **argv) {
     Plan plan = USUAL_PLAN;
     const char *kernel = NULL;
     bool has_memory = true;
+    if (argc == 4 && strcmp(argv[1], PUTS_BACK) == 0) {
+        return put_back(argv[2], argv[3]);
+    }
     for (int option = getopt(argc, argv, OPTIONS "k:m"); option != -1; option = getopt(argc, argv, OPTIONS "k:m")) {
         if (option == 'k') {
             kernel = optarg;

@@ -117,6 +117,10 @@ void unsubscribe_graph(aclmdlRI graph);
 
 /* channels.c */
 double send_receive_4KiB(uint64_t loops);
+double queue_round_trip(uint64_t loops);
+double queue_round_trip_2_processes(uint64_t loops);
+#define PUTS_BACK "--put-back"
+int put_back(const char *first, const char *second); /* the other process: puts what it gets into the second queue */
 
 /* memory.c */
 double copy_async_4KiB(uint64_t loops);
@@ -127,7 +131,6 @@ double memcpy_64MiB(uint64_t loops);
 double malloc_free_4KiB(uint64_t loops);
 double malloc_free_4MiB(uint64_t loops);
 double pool_malloc_free_4MiB(uint64_t loops);
-double queue_round_trip(uint64_t loops);
 double malloc_free_among_1000000(uint64_t loops);
 
 /* floors.c */

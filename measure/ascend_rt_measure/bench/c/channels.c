@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels. */
+/* Channels and queues. */
+#define _GNU_SOURCE
+
+#include <spawn.h>
+#include <unistd.h>
+
 #include "bench.h"
 
 enum { CONTENT = 4 * KIB };
@@ -42,4 +47,73 @@ double send_receive_4KiB(uint64_t loops) {
     const double taken = time_of_channel(loops, channel);
     OK(acltdtDestroyChannel(channel));
     return taken;
+}
+
+enum { FOR_EVER = -1, PATIENCE_MS = 10000 };
+
+static aclError put_and_get(uint32_t to, uint32_t from, char *data) {
+    size_t size = 0;
+    const aclError put = acltdtEnqueueData(to, data, SMALLEST, NULL, 0, FOR_EVER, 0);
+    return put | acltdtDequeueData(from, data, SMALLEST, &size, NULL, 0, FOR_EVER);
+}
+
+static double time_of_queues(uint64_t loops, uint32_t to, uint32_t from) {
+    char data[SMALLEST] = "";
+    RETURN_TIME_OF(loops, put_and_get(to, from, data));
+}
+
+static uint32_t new_queue(void) {
+    uint32_t queue = 0;
+    OK(acltdtCreateQueue(NULL, &queue));
+    return queue;
+}
+
+double queue_round_trip(uint64_t loops) {
+    const uint32_t queue = new_queue();
+    const double taken = time_of_queues(loops, queue, queue);
+    OK(acltdtDestroyQueue(queue));
+    return taken;
+}
+
+/* Starts this program as the one that puts back. It ends when the queues do. */
+static void start_other_process(uint32_t to, uint32_t from) {
+    char first[16];
+    char second[16];
+    snprintf(first, sizeof first, "%" PRIu32, to);
+    snprintf(second, sizeof second, "%" PRIu32, from);
+    char *const command[] = {"bench", PUTS_BACK, first, second, NULL};
+    pid_t process = 0;
+    require(posix_spawn(&process, "/proc/self/exe", NULL, NULL, command, environ) == 0, "posix_spawn");
+    OK(acltdtGrantQueue(to, process, ACL_TDT_QUEUE_PERMISSION_DEQUEUE, 0));
+    OK(acltdtGrantQueue(from, process, ACL_TDT_QUEUE_PERMISSION_ENQUEUE, 0));
+}
+
+int put_back(const char *first, const char *second) {
+    const uint32_t from = (uint32_t)strtoul(first, NULL, 10);
+    const uint32_t to = (uint32_t)strtoul(second, NULL, 10);
+    uint32_t rights = 0;
+    char data[SMALLEST];
+    size_t size = 0;
+    OK(aclInit(NULL));
+    OK(aclrtSetDevice(0));
+    OK(acltdtAttachQueue(from, PATIENCE_MS, &rights));
+    OK(acltdtAttachQueue(to, PATIENCE_MS, &rights));
+    while (acltdtDequeueData(from, data, SMALLEST, &size, NULL, 0, FOR_EVER) == ACL_SUCCESS &&
+           acltdtEnqueueData(to, data, size, NULL, 0, FOR_EVER, 0) == ACL_SUCCESS) {
+    }
+    return EXIT_SUCCESS;
+}
+
+double queue_round_trip_2_processes(uint64_t loops) {
+    static uint32_t to = 0; /* they stay for all samples */
+    static uint32_t from = 0;
+    static bool are_there = false;
+    if (!are_there) {
+        to = new_queue();
+        from = new_queue();
+        start_other_process(to, from);
+        are_there = true;
+        time_of_queues(1, to, from);
+    }
+    return time_of_queues(loops, to, from);
 }

@@ -56,25 +56,6 @@ double pool_malloc_free_4MiB(uint64_t loops) {
     return taken;
 }
 
-static aclError put_and_get(uint32_t queue, char *data) {
-    size_t size = 0;
-    const aclError put = acltdtEnqueueData(queue, data, SMALLEST, NULL, 0, 1, 0);
-    return put | acltdtDequeueData(queue, data, SMALLEST, &size, NULL, 0, 1);
-}
-
-static double time_of_queue(uint64_t loops, uint32_t queue) {
-    char data[SMALLEST] = "";
-    RETURN_TIME_OF(loops, put_and_get(queue, data));
-}
-
-double queue_round_trip(uint64_t loops) {
-    uint32_t queue = 0;
-    OK(acltdtCreateQueue(NULL, &queue));
-    const double taken = time_of_queue(loops, queue);
-    OK(acltdtDestroyQueue(queue));
-    return taken;
-}
-
 static aclError malloc_random(void **memory, uint32_t *state) {
     return aclrtMalloc(memory, (next_random(state) % 8 + 1) * 512, ACL_MEM_MALLOC_HUGE_FIRST);
 }
