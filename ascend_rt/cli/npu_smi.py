@@ -290,7 +290,7 @@ def _errors(chips: list[Chip], is_chip: bool) -> Iterator[str]:
         yield _field("Chip ID", chip.chip, width)
 
 
-# What -t asks for; the functions take the chips, and whether one is asked for by -c.
+# Answers to -t. The functions take the chips, and True if one is asked for by -c.
 _KINDS: dict[str, Callable[[list[Chip], bool], Iterator[str]]] = {
     "board": _board,
     "common": _common,
@@ -327,7 +327,7 @@ def _health_of(chip: Chip) -> str:
 
 
 def _topology(machine: list[Chip]) -> Iterator[str]:
-    """Return the matrix of links; chips that share an NPU have names of their own numbers."""
+    """Return the matrix of links. Chips that share an NPU are named by their numbers as devices."""
     names = [f"Phy-ID{chip.logic}" if chip.npu_name else f"NPU{chip.npu}" for chip in machine]
     affinity = _ranges(sorted(os.sched_getaffinity(0)))
     yield _link_row("", names, "CPU Affinity")
