@@ -1079,6 +1079,8 @@ class Lib:
         """int32_t aclsimIsLive(const void *address, size_t size)."""
     def aclsimRegisterKernelSymbol(self, symbol: Any, binary: Any, kernelName: Any, /) -> int:
         """aclError aclsimRegisterKernelSymbol(const void *symbol, aclrtBinHandle binary, const char *kernelName)."""
+    def aclsimGetLastTask(self, taskId: Any, streamId: Any, /) -> int:
+        """aclError aclsimGetLastTask(uint32_t *taskId, uint32_t *streamId)."""
     def aclsimNoOp(self, first: Any, second: Any, /) -> int:
         """aclError aclsimNoOp(void *first, void *second)."""
     def ascend_rt_shared_parts(self) -> Any:

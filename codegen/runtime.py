@@ -87,6 +87,7 @@ CALLS = {
     "rtGetAvailStreamNum": '(require_zero("streamType", streamType), aclrtGetStreamAvailableNum(streamCount))',
     "rtGetStreamId": "aclrtStreamGetId",
     "rtGetStreamOverflowSwitch": "aclrtGetStreamOverflowSwitch",
+    "rtGetTaskIdAndStreamID": "last_task(taskId, streamId)",
     "rtSetStreamOverflowSwitch": "aclrtSetStreamOverflowSwitch",
     "rtStreamAbort": "aclrtStreamAbort",
     "rtStreamActive": "aclrtActiveStream",
@@ -214,10 +215,13 @@ CALLS = {
     "rtDevBinaryRegister": "register_binary(bin, hdl)",
     "rtDevBinaryUnRegister": "unregister_binary(hdl)",
     "rtFunctionGetAttribute": "aclrtGetFunctionAttribute(funcHandle, as<aclrtFuncAttribute>(attrType), attrValue)",
+    "rtFunctionGetMetaInfo": "meta_information(funcHandle, type, data, length)",
+    "rtFunctionGetMetaInfoSize": "size_of_meta_information(funcHandle, type, size)",
     "rtFunctionRegister": "register_stub(binHandle, stubFunc, stubName, kernelInfoExt)",
     "rtGetDeviceSatStatus": "aclrtGetOverflowStatus",
     "rtGetFunctionByName": '(require(stubFunc, "stubFunc"), find_stub(stubName, stubFunc))',
-    "rtKernelLaunch": "aclrtLaunchKernel(function_of(stubFunc), numBlocks, args, argsSize, stm)",
+    "rtKernelLaunch": "aclrtLaunchKernelWithHostArgs(function_of(stubFunc), numBlocks, stm, nullptr, args, argsSize, "
+    "nullptr, 0)",
     "rtKernelLaunchWithFlag": _LAUNCH_STUB,
     "rtKernelLaunchWithFlagV2": _LAUNCH_STUB,
     "rtKernelLaunchWithHandle": _LAUNCH_HANDLE,
@@ -284,11 +288,14 @@ _BEHIND = {
     "failure_mode": "aclrtGetStreamAttribute",
     "find_stub": "the stub of rtFunctionRegister",
     "flags_of": "aclrtStreamGetFlags",
-    "launch": "aclrtLaunchKernelWithHostArgs",
+    "last_task": "aclrtGetThreadLastTaskId, with the number of the stream",
+    "launch": "aclrtLaunchKernelWithHostArgs, aclrtLaunchKernel",
     "load_binary": "aclrtBinaryLoadFromData",
+    "meta_information": "aclrtGetFunctionAttribute",
     "open_memory": "aclrtIpcMemImportByKey",
     "register_binary": "aclrtBinaryLoadFromData, at the first launch",
     "register_stub": "aclrtBinaryGetFunction, at launches",
+    "size_of_meta_information": "aclrtGetFunctionAttribute",
     "soc_name": "aclrtGetSocName",
     "soc_value": "aclrtGetDeviceInfo",
     "unregister_binary": "aclrtBinaryUnLoad",
@@ -310,6 +317,7 @@ codes: where the documented function has `ACL_ERROR_INVALID_PARAM` (100000), the
 - `rtDevBinaryRegister` and `rtFunctionRegister` need no device. A binary is loaded at the first launch. It can be any
   binary that `aclrtBinaryLoadFromData` takes ([kernels](kernels.md)). Machine code of an NPU can be registered, and its
   launch is refused.
+- `rtFunctionGetMetaInfo` knows the kind of a kernel, and of one for both kinds of cores how many of each work together.
 - `rtGetSocSpec` knows the numbers of cores, the sizes of the memory and of the cache, `SoC_version` and `NpuArch`.
 - Settings of copies and launches that concern the hardware alone (`qosCfg`, `cfgInfo`, `smDesc`, `flags` of a launch)
   have no effect.

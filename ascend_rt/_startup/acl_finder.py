@@ -50,15 +50,26 @@ class _Loader(Loader):
     """
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        from ascend_rt import pyacl
-
-        modules = [value for value in vars(pyacl).values() if isinstance(value, ModuleType)]
-        sys.modules.update({each.__name__: each for each in modules if each.__name__.startswith("acl.")})
+        pyacl = _complete_module()
         self._spec = pyacl.__spec__  # which the import system replaces by its own
         return pyacl
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec
+
+
+def _complete_module() -> ModuleType:
+    """Return :mod:`ascend_rt.pyacl`, whose submodules can be imported as those of ``acl`` from now on."""
+    from ascend_rt import pyacl
+
+    modules = [value for value in vars(pyacl).values() if isinstance(value, ModuleType)]
+    sys.modules.update({each.__name__: each for each in modules if each.__name__.startswith("acl.")})
+    return pyacl
+
+
+def replace(name: str) -> None:
+    """Let the import of a module that executes this give :mod:`ascend_rt.pyacl`."""
+    sys.modules[name] = _complete_module()
 
 
 def install_acl(which: str = "auto") -> None:
@@ -119,9 +130,15 @@ def _path_of_another() -> str | None:
     others = (finder for finder in sys.meta_path if not isinstance(finder, Finder) and hasattr(finder, "find_spec"))
     for spec in (finder.find_spec("acl", None) for finder in others):
         # A directory without code, such as one of C headers, has no loader: it would be an empty namespace package.
-        if spec is not None and spec.loader is not None:
+        # That of the simulated toolkit is ours.
+        if spec is not None and spec.loader is not None and not _is_of_toolkit(spec.origin):
             return spec.origin or repr(spec.loader)
     return None
+
+
+def _is_of_toolkit(path: str | None) -> bool:
+    home = os.path.join(path or "", *[os.pardir] * 4)
+    return bool(path) and os.path.isfile(os.path.join(os.path.normpath(home), "simulated"))
 
 
 def _is_installed(package: str) -> bool:

@@ -26,6 +26,24 @@ _OF_A_PROCESS = ("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_RT_SIM_FAULTS")
 _NOT_SUPPORTED = -8255  # by chips of this product
 
 _COLUMNS = (27, 15, 52)  # widths in the table
+_LINK_COLUMN = 11  # width in the matrix of links
+
+_NOT_KNOWN = "NA"
+
+_HEALTH = ("OK", "Warning", "Alarm", "Critical")  # by the numbers of libdcmi
+
+# Utilization, by the numbers of libdcmi.
+_AICORE, _AICPU, _VECTORCORE = 2, 3, 12
+
+# Kinds of links, by the bits of aclrtGetDevicesTopo, with the texts of the legend.
+_LINKS = {
+    0x01: ("HCCS", "HCCS, between processors and NPUs"),
+    0x02: ("PIX", "one PCIe switch"),
+    0x08: ("PHB", "PCIe and the host bridge of a processor"),
+    0x10: ("SYS", "PCIe and the connection of NUMA nodes"),
+    0x20: ("SIO", "the connection of two chips of an NPU"),
+    0x40: ("HCCS_SW", "a switch of HCCS"),
+}
 
 
 class Chip(NamedTuple):
@@ -43,6 +61,8 @@ class Chip(NamedTuple):
         Of the chip.
     npu_name : str
         Of the NPU, which names chips of later products, too: ``Ascend910`` and ``9391``; or an empty string.
+    cores : int
+        Of the AI core.
     """
 
     npu: int
@@ -50,6 +70,7 @@ class Chip(NamedTuple):
     logic: int
     name: str
     npu_name: str
+    cores: int
 
     @property
     def long_name(self) -> str:
@@ -91,9 +112,7 @@ def main() -> int:
     if other := installation(os.environ):
         print(f"npu-smi: describes the simulated machine; {other} is an installation of CANN", file=sys.stderr)
     try:
-        answer: Callable[[list[Chip]], Iterator[str]] = asked.answer or _table
-        machine = list(_machine())
-        lines = list(_board(machine, asked.npu, asked.chip) if asked.kind else answer(machine))
+        lines = list(_answer(asked, list(_machine())))
     except LookupError as error:
         print(f"npu-smi: {error.args[0]}", file=sys.stderr)
         return 1
@@ -110,10 +129,26 @@ def parser() -> argparse.ArgumentParser:
     question = info.add_mutually_exclusive_group()
     question.add_argument("-l", dest="answer", action="store_const", const=_npus, help="list the NPUs")
     question.add_argument("-m", dest="answer", action="store_const", const=_chips, help="list the chips")
-    question.add_argument("-t", dest="kind", choices=("board",), help="describe an NPU or a chip")
+    question.add_argument("-t", dest="kind", choices=(*_KINDS, "topo"), help="describe an NPU, a chip, or their links")
     info.add_argument("-i", dest="npu", type=int, default=0, help="the NPU")
     info.add_argument("-c", dest="chip", type=int, help="the chip of the NPU")
     return parser
+
+
+def _answer(asked: argparse.Namespace, machine: list[Chip]) -> Iterator[str]:
+    if asked.kind == "topo":
+        return _topology(machine)
+    if asked.kind:
+        return _KINDS[asked.kind](_chips_of(machine, asked.npu, asked.chip), asked.chip is not None)
+    answer: Callable[[list[Chip]], Iterator[str]] = asked.answer or _table
+    return answer(machine)
+
+
+def _chips_of(machine: list[Chip], npu: int, chip: int | None) -> list[Chip]:
+    found = [each for each in machine if each.npu == npu and chip in (None, each.chip)]
+    if not found:
+        raise LookupError(f"there is no NPU {npu}" + ("" if chip is None else f" with a chip {chip}"))
+    return found
 
 
 @cache
@@ -146,12 +181,12 @@ def _machine() -> Iterator[Chip]:
         for chip in range(_number("dcmi_get_device_num_in_card", npu)):
             info = _ChipInfo()
             _try("dcmi_get_device_chip_info_v2", npu, chip, ctypes.byref(info))
-            yield Chip(npu, chip, logic, info.chip_name.decode(), info.npu_name.decode())
+            yield Chip(npu, chip, logic, info.chip_name.decode(), info.npu_name.decode(), info.aicore_cnt)
             logic += 1
 
 
-def _field(name: str, value: object) -> str:
-    return f"\t{name:<30} : {value}"
+def _field(name: str, value: object, width: int = 30) -> str:
+    return f"\t{name:<{width}} : {value}"
 
 
 def _npus(machine: list[Chip]) -> Iterator[str]:
@@ -173,20 +208,155 @@ def _row(*cells: object) -> str:
     return "\t" + "".join(f"{cell!s:<31}" for cell in cells).rstrip()
 
 
-def _board(machine: list[Chip], npu: int, chip: int | None) -> Iterator[str]:
-    found = [each for each in machine if each.npu == npu and chip in (None, each.chip)]
-    if not found:
-        raise LookupError(f"there is no NPU {npu}" + ("" if chip is None else f" with a chip {chip}"))
-    yield _field("NPU ID", npu)
-    if found[0].npu_name:
-        yield _field("NPU Name", found[0].npu_name)
-    if chip is None:
-        yield _field("Chip Count", len(found))
+# --- of an NPU or a chip ---------------------------------------------------------------------------------------------
+
+
+def _head(chips: list[Chip], width: int = 30) -> Iterator[str]:
+    yield _field("NPU ID", chips[0].npu, width)
+    yield _field("Chip Count", len(chips), width)
+
+
+def _board(chips: list[Chip], is_chip: bool) -> Iterator[str]:
+    first = chips[0]
+    yield _field("NPU ID", first.npu)
+    if first.npu_name:
+        yield _field("NPU Name", first.npu_name)
+    if not is_chip:
+        yield _field("Chip Count", len(chips))
         return
-    yield _field("Chip ID", chip)
-    if not found[0].npu_name:
+    yield _field("Chip ID", first.chip)
+    if not first.npu_name:
         yield _field("Chip Type", "Ascend")
-    yield _field("Chip Name", found[0].name)
+    yield _field("Chip Name", first.name)
+
+
+def _usages(chips: list[Chip], is_chip: bool) -> Iterator[str]:
+    yield from _head(chips)
+    for chip in chips:
+        yield ""
+        for kind, (used, total) in _memory(chip).items():
+            yield _field(f"{kind} Capacity(MB)", total)
+            yield _field(f"{kind} Usage Rate(%)", _percent(used, total))
+            if kind == "DDR":
+                yield _field("DDR Hugepages Total(page)", 0)
+                yield _field("DDR Hugepages Usage Rate(%)", 0)
+        yield _field("Aicore Usage Rate(%)", _rate(chip, _AICORE))
+        yield _field("Aivector Usage Rate(%)", _rate(chip, _VECTORCORE))
+        yield _field("Aicpu Usage Rate(%)", _rate(chip, _AICPU))
+        for name in ("Ctrlcpu", "DDR Bandwidth", "HBM Bandwidth"):
+            yield _field(f"{name} Usage Rate(%)", _NOT_KNOWN)
+        yield _field("Chip ID", chip.chip)
+
+
+def _common(chips: list[Chip], is_chip: bool) -> Iterator[str]:
+    yield from _head(chips)
+    for chip in chips:
+        memory = _memory(chip)
+        yield ""
+        yield _field("Chip ID", chip.chip)
+        yield _field("Memory Usage Rate(%)", _percent(*memory["DDR"]))
+        yield _field("HBM Usage Rate(%)", _percent(*memory["HBM"]))
+        yield _field("Aicore Usage Rate(%)", _rate(chip, _AICORE))
+        yield _field("Aicore Freq(MHZ)", _NOT_KNOWN)
+        yield _field("Aicore curFreq(MHZ)", _NOT_KNOWN)
+        yield _field("Aicore Count", chip.cores)
+        yield _field("Temperature(C)", _NOT_KNOWN)
+        yield _field("NPU Real-time Power(W)", _NOT_KNOWN)
+
+
+def _health(chips: list[Chip], is_chip: bool) -> Iterator[str]:
+    if is_chip:
+        yield _field("Health Status", _health_of(chips[0]))
+        yield _field("Error Code", _NOT_KNOWN)
+        yield _field("Error Information", _NOT_KNOWN)
+        return
+    yield from _head(chips)
+    for chip in chips:
+        yield ""
+        yield _field("Health", _health_of(chip))
+        yield _field("Chip ID", chip.chip)
+
+
+def _errors(chips: list[Chip], is_chip: bool) -> Iterator[str]:
+    """Return the numbers of errors of the memory, which is memory of the host and has none that are counted."""
+    width = 40
+    yield from _head(chips, width)
+    for chip in chips:
+        yield ""
+        for memory in (kind for kind, (_, total) in _memory(chip).items() if total):
+            for count in ("Error Count", "Aggregate Total Err Cnt", "Isolated Pages Count"):
+                for bits in ("Single", "Double"):
+                    yield _field(f"{memory} {bits} Bit {count}", 0, width)
+        yield _field("Chip ID", chip.chip, width)
+
+
+# Answers to -t. The functions take the chips, and True if one is asked for by -c.
+_KINDS: dict[str, Callable[[list[Chip], bool], Iterator[str]]] = {
+    "board": _board,
+    "common": _common,
+    "ecc": _errors,
+    "health": _health,
+    "usages": _usages,
+}
+
+
+def _memory(chip: Chip) -> dict[str, tuple[int, int]]:
+    """Return the used and the whole memory of each kind in MB; a chip has one of them."""
+    hbm, ddr = _HbmInfo(), _DdrInfo()
+    if _try("dcmi_get_device_hbm_info", chip.npu, chip.chip, ctypes.byref(hbm)) == 0:
+        return {"DDR": (0, 0), "HBM": (hbm.memory_usage, hbm.memory_size)}
+    _try("dcmi_get_device_memory_info_v3", chip.npu, chip.chip, ctypes.byref(ddr))
+    return {"DDR": (ddr.memory_size - ddr.memory_available, ddr.memory_size), "HBM": (0, 0)}
+
+
+def _percent(used: int, total: int) -> int:
+    return used * 100 // total if total else 0
+
+
+def _rate(chip: Chip, kind: int) -> int | str:
+    rate = ctypes.c_uint()
+    code = _try("dcmi_get_device_utilization_rate", chip.npu, chip.chip, kind, ctypes.byref(rate))
+    return _NOT_KNOWN if code == _NOT_SUPPORTED else rate.value
+
+
+def _health_of(chip: Chip) -> str:
+    return _HEALTH[_number("dcmi_get_device_health", chip.npu, chip.chip)]
+
+
+# --- of the machine --------------------------------------------------------------------------------------------------
+
+
+def _topology(machine: list[Chip]) -> Iterator[str]:
+    """Return the matrix of links. Chips that share an NPU are named by their numbers as devices."""
+    names = [f"Phy-ID{chip.logic}" if chip.npu_name else f"NPU{chip.npu}" for chip in machine]
+    affinity = _ranges(sorted(os.sched_getaffinity(0)))
+    yield _link_row("", names, "CPU Affinity")
+    seen: set[str] = set()
+    for name, chip in zip(names, machine, strict=True):
+        links = [_link(chip, other) for other in machine]
+        seen.update(links)
+        yield _link_row(name, links, affinity)
+    yield from ("", "Legend:", "", "  X       = the chip itself")
+    yield from (f"  {name:<7} = {text}" for name, text in _LINKS.values() if name in seen)
+
+
+def _link_row(name: str, cells: list[str], end: str) -> str:
+    return "".join(f"{cell:<{_LINK_COLUMN}}" for cell in (name, *cells)) + end
+
+
+def _link(chip: Chip, other: Chip) -> str:
+    if chip.logic == other.logic:
+        return "X"
+    bits = ctypes.c_uint64()
+    _try("aclrtGetDevicesTopo", chip.logic, other.logic, ctypes.byref(bits))
+    return next((name for bit, (name, _) in _LINKS.items() if bits.value & bit), _NOT_KNOWN)
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Return the text for sorted numbers that lists their ranges, as in ``0-3,8``."""
+    starts = [number for number in numbers if number - 1 not in numbers]
+    ends = [number for number in numbers if number + 1 not in numbers]
+    return ",".join(str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
 
 
 def _table(machine: list[Chip]) -> Iterator[str]:
@@ -199,8 +369,9 @@ def _table(machine: list[Chip]) -> Iterator[str]:
     yield _cells("Chip", "Bus-Id", f"{'AICore(%)':<12}{'Memory-Usage(MB)':<18}HBM-Usage(MB)")
     yield thick
     for chip in machine:
-        yield _cells(f"{chip.npu:<6}{chip.name}", "OK", f"{'NA':<12}{'NA':<18}0    / 0")
-        yield _cells(f"{chip.chip:<6}", "NA", f"{0:<12}{''.join(f'{usage:<18}' for usage in _usages(chip))}")
+        usages = "".join(f"{f'{used:<5}/ {total}':<18}" for used, total in _memory(chip).values())
+        yield _cells(f"{chip.npu:<6}{chip.name}", _health_of(chip), f"{'NA':<12}{'NA':<18}0    / 0")
+        yield _cells(f"{chip.chip:<6}", "NA", f"{_rate(chip, _AICORE):<12}{usages}")
         yield thick
     yield thin
     yield _cells("NPU     Chip", "Process id", "Process name             | Process memory(MB)")
@@ -208,19 +379,6 @@ def _table(machine: list[Chip]) -> Iterator[str]:
     for npu in dict.fromkeys(chip.npu for chip in machine):
         yield f"| No running processes found in NPU {npu}".ljust(whole + 1) + "|"
         yield thick
-
-
-def _usages(chip: Chip) -> tuple[str, str]:
-    """Return the use of DDR and of HBM; a chip has one of them."""
-    hbm, ddr = _HbmInfo(), _DdrInfo()
-    if _try("dcmi_get_device_hbm_info", chip.npu, chip.chip, ctypes.byref(hbm)) == 0:
-        return _usage(0, 0), _usage(hbm.memory_usage, hbm.memory_size)
-    _try("dcmi_get_device_memory_info_v3", chip.npu, chip.chip, ctypes.byref(ddr))
-    return _usage(ddr.memory_size - ddr.memory_available, ddr.memory_size), _usage(0, 0)
-
-
-def _usage(used: int, total: int) -> str:
-    return f"{used:<5}/ {total}"
 
 
 def _cells(*texts: str) -> str:

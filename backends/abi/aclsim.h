@@ -234,5 +234,9 @@ int32_t aclsimIsLive(const void *address, size_t size);
  * has no kernel of that name. */
 aclError aclsimRegisterKernelSymbol(const void *symbol, aclrtBinHandle binary, const char *kernelName);
 
+/* Writes the number of the task that the calling thread submitted last, as aclrtGetThreadLastTaskId does, and the
+ * number of its stream; before the first task 0xFFFFFFFF and 0xFFFF. */
+aclError aclsimGetLastTask(uint32_t *taskId, uint32_t *streamId);
+
 /* Does nothing and returns 0. Measures the minimum cost of a call through the binding. */
 aclError aclsimNoOp(void *first, void *second);

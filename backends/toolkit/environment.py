@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Environment variables by which build files, compilers, linkers and the dynamic loader find a toolkit.
 
-``set_env.sh`` sets the same in a shell.
+``set_env.sh`` sets the same in a shell, and ``PYTHONPATH``, on which it puts the module ``acl``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def installation(environment: Mapping[str, str]) -> str | None:
 def without_simulator(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that lead children of a program on the simulator there."""
     kept = {name: value for name, value in environment.items() if not (name in _PLACES and _is_simulated(value))}
-    for name in _SEARCH_PATHS.keys() & kept.keys():
+    for name in {*_SEARCH_PATHS, "PYTHONPATH"} & kept.keys():
         entries = kept[name].split(os.pathsep)
         others = [entry for entry in entries if not _is_simulated(entry)]
         if others != entries:
@@ -72,4 +72,5 @@ def prepended(directory: str, search_path: str) -> str:
 def _is_simulated(path: str) -> bool:
     """Return whether a path is a simulated toolkit, a directory in one, or has the simulator's libraries."""
     directories = (str(sim.library_directory()), str(sim.companion_directory()))
-    return bool(path) and (path in directories or is_simulated(path) or is_simulated(os.path.dirname(path)))
+    parents = (path, os.path.dirname(path), os.path.dirname(os.path.dirname(path)))
+    return bool(path) and (path in directories or any(map(is_simulated, parents)))

@@ -33,12 +33,25 @@ DIRECTORIES = (
     "include/experiment/msprof",
     "lib64/stub",
     "opp/vendors",
+    "python/site-packages/acl",
     "tools",
     *_INNER_RUNTIME,
     *_PARENTS,
     *_PACKAGES,
     *(f"share/info/{package}" for package in _PACKAGES),
 )
+
+# Module acl for Pythons that a shell starts. Below ``ascend-rt run`` a finder gives the module.
+_PYACL = """\
+# pyACL on the simulator: imports load ascend_rt.pyacl, in a Python that has ascend_rt.
+try:
+    from ascend_rt._startup.acl_finder import replace
+except ModuleNotFoundError as error:
+    text = f"acl of the simulated toolkit needs ascend_rt in this Python, {__import__('sys').executable}"
+    raise ModuleNotFoundError(text, name=error.name) from error
+
+replace(__name__)
+"""
 
 _VERSION_FILES = (
     "version.info",
@@ -86,6 +99,7 @@ def texts(directory: str, release: str, variables: Mapping[str, str]) -> Iterato
     install = {"package_name": "ascend_rt", "version": release, "arch": platform.machine(), "path": directory}
     yield f"{_ARCH}/ascend_toolkit_install.info", 0o644, "".join(f"{key}={text}\n" for key, text in install.items())
     yield "set_env.sh", 0o644, _set_env(directory, variables)
+    yield "python/site-packages/acl/__init__.py", 0o644, _PYACL
     yield "bin/npu-smi", 0o755, f'#!/bin/sh\nexec {shlex.quote(python_program())} -m ascend_rt.cli.npu_smi "$@"\n'
 
 

@@ -330,6 +330,77 @@ rtError_t launch_with_text(const void *stub, Length *arguments) {
     return rtKernelLaunchWithFlag(stub, 1, &extended, nullptr, nullptr, RT_KERNEL_DEFAULT);
 }
 
+// The arguments are on the device already.
+rtError_t launch_in_place(const void *stub, Length *arguments) {
+    void *const memory = const_cast<char *>(static_cast<const char *>(arguments->text)) + 128;
+    CHECK_OK(rtMemcpy(memory, sizeof *arguments, arguments, sizeof *arguments, RT_MEMCPY_HOST_TO_DEVICE));
+    rtArgsEx_t extended = {};
+    extended.args = memory;
+    extended.argsSize = sizeof *arguments;
+    extended.isNoNeedH2DCopy = 1;
+    return rtKernelLaunchWithFlag(stub, 1, &extended, nullptr, nullptr, RT_KERNEL_DEFAULT);
+}
+
+// The number of a kernel is that at the end of its name, or 0.
+rtError_t launch_by_number(const void *binary, Length *arguments) {
+    rtArgsEx_t extended = {};
+    extended.args = arguments;
+    extended.argsSize = sizeof *arguments;
+    return rtKernelLaunchWithHandle(const_cast<void *>(binary), 0, 1, &extended, nullptr, nullptr, nullptr);
+}
+
+// The launch copies the arguments, so they may end before the kernel runs.
+void arguments_end_before_the_kernel_runs(const void *stub) {
+    rtStream_t stream = nullptr;
+    CHECK_OK(rtStreamCreate(&stream, 0));
+    void *memory = nullptr;
+    CHECK_OK(rtMalloc(&memory, kBytes, RT_MEMORY_HBM, kModule));
+    CHECK_OK(rtMemcpy(memory, kBytes, "four", 5, RT_MEMCPY_HOST_TO_DEVICE));
+    auto *const result = reinterpret_cast<std::uint64_t *>(static_cast<char *>(memory) + 64);
+    LatchedCallback held;
+    CHECK_OK(aclrtLaunchHostFunc(stream, LatchedCallback::run, &held));
+    Length arguments = {memory, result};
+    CHECK_OK(rtKernelLaunch(stub, 1, &arguments, sizeof arguments, nullptr, stream));
+    arguments = {};
+    held.released.open();
+    CHECK_OK(rtStreamSynchronize(stream));
+    std::uint64_t length = 0;
+    CHECK_OK(rtMemcpy(&length, sizeof length, result, sizeof length, RT_MEMCPY_DEVICE_TO_HOST));
+    CHECK(length == 4);
+    std::int32_t id = 0;
+    std::uint32_t last_stream = 0, last_task = 0, number = 0;
+    CHECK_OK(rtGetStreamId(stream, &id));
+    CHECK_OK(rtGetTaskIdAndStreamID(&last_task, &last_stream));
+    CHECK_OK(aclrtGetThreadLastTaskId(&number));
+    CHECK(last_stream == static_cast<std::uint32_t>(id) && last_task == number);
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtGetTaskIdAndStreamID(&last_task, nullptr));
+    CHECK_OK(rtFree(memory));
+    CHECK_OK(rtStreamDestroy(stream));
+    std::thread([&] {
+        CHECK_OK(rtGetTaskIdAndStreamID(&last_task, &last_stream));
+        CHECK(last_task == UINT32_MAX && last_stream == UINT16_MAX);
+    }).join();
+}
+
+void meta_information(rtFuncHandle function) {
+    std::size_t size = 0;
+    CHECK_OK(rtFunctionGetMetaInfoSize(function, RT_FUNCTION_TYPE_KERNEL_TYPE, &size));
+    std::uint32_t kind = 0;
+    CHECK(size == sizeof kind);
+    CHECK_OK(rtFunctionGetMetaInfo(function, RT_FUNCTION_TYPE_KERNEL_TYPE, &kind, sizeof kind));
+    CHECK(kind == 1);
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID,
+               rtFunctionGetMetaInfo(function, RT_FUNCTION_TYPE_KERNEL_TYPE, &kind, sizeof kind - 1));
+    CHECK(recent_text().find("length is 3; the item has 4 bytes") != std::string::npos);
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID,
+               rtFunctionGetMetaInfo(function, RT_FUNCTION_TYPE_MIX_TASK_RATION, &kind, sizeof kind));
+    CHECK(recent_text() == "rtFunctionGetMetaInfo: the function has no meta information 3");
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtFunctionGetMetaInfoSize(function, RT_FUNCTION_TYPE_DFX_TYPE, &size));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtFunctionGetMetaInfoSize(nullptr, RT_FUNCTION_TYPE_KERNEL_TYPE, &size));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtFunctionGetMetaInfoSize(function, RT_FUNCTION_TYPE_KERNEL_TYPE, nullptr));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtFunctionGetMetaInfo(function, RT_FUNCTION_TYPE_KERNEL_TYPE, nullptr, 4));
+}
+
 void kernels(const Object &object) {
     static const char stub = 0, second_stub = 0;
     rtDevBinary_t binary = {RT_DEV_BINARY_MAGIC_ELF, 0, object.data(), object.size()};
@@ -343,6 +414,9 @@ void kernels(const Object &object) {
     CHECK(found == &stub);
     CHECK(length_by(launch_plainly, &stub) == 7);
     CHECK(length_by(launch_with_text, &stub) == 3);
+    CHECK(length_by(launch_in_place, &stub) == 7);
+    CHECK(length_by(launch_by_number, handle) == 7);
+    arguments_end_before_the_kernel_runs(&stub);
     CHECK_OK(rtDeviceReset(0));
     CHECK_OK(rtSetDevice(0));
     CHECK(length_by(launch_plainly, &stub) == 7);
@@ -366,6 +440,8 @@ void kernels(const Object &object) {
     rtFuncHandle function = nullptr;
     CHECK_OK(rtBinaryLoad(&binary, &loaded));
     CHECK_OK(rtBinaryGetFunctionByName(loaded, "length", &function));
+    meta_information(function);
+    CHECK(rtFunctionGetMetaInfo(loaded, RT_FUNCTION_TYPE_KERNEL_TYPE, &found, 4) != ACL_SUCCESS);  // a binary
     CHECK_OK(rtBinaryUnLoad(loaded));
     binary.length = UINT64_MAX;
     CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, rtDevBinaryRegister(&binary, &handle));

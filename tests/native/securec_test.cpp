@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "check.h"
 
@@ -197,6 +200,18 @@ void scanning() {
     int position = -1, behind = -1;
     CHECK(sscanf_s("12ab", "%d%n%d%n", &number, &position, &small, &behind) == 1 && position == 2 && behind == -1);
     CHECK(sscanf_s("50%", "%d%%", &number) == 1 && number == 50);
+    std::string long_text(255, ' ');
+    signed char low = 0;
+    CHECK(sscanf_s((long_text + "7").c_str(), " %n%d", &position, &number) == 1 && position == 255 && number == 7);
+    CHECK(sscanf_s((long_text + "7").c_str(), " %hhn%d", &low, &number) == 1 && low == -1);
+    CHECK(sscanf_s("xy", "%0c", text, sizeof text) == 1 && text[0] == 'x');
+    CHECK(sscanf_s("xy", "%Lc", wide_text, std::size_t{4}) == 1 && wide_text[0] == L'x');
+    float reals[2] = {0, 9};
+    CHECK(sscanf_s("2.5", "%hf", reals) == 1 && reals[0] == 2.5F && reals[1] == 9);
+    // Conversions of the C library that are none here.
+    for (const char *const format : {"%ms", "%'d", "%Id", "%1$d", "%y", "%", "%l", "%*y"}) {
+        CHECK(sscanf_s("12", format, &number, sizeof number) == -1);
+    }
     std::strcpy(text, "before");
     CHECK(sscanf_s("", "%s", text, sizeof text) == -1 && text[0] == '\0');
     CHECK(sscanf_s("1", "%d", static_cast<int *>(nullptr)) == -1);
@@ -240,6 +255,82 @@ void files() {
     std::fclose(file);
 }
 
+// --- random calls against what they must do --------------------------------------------------------------------------
+
+constexpr std::ptrdiff_t kMargin = 8;
+constexpr std::size_t kMost = 24;
+constexpr char kUntouched = '\x5A';
+
+// A destination inside memory that must not change.
+struct Guarded {
+    char array[kMost + 2 * kMargin];
+    char *const dest = array + kMargin;
+
+    Guarded() { std::memset(array, kUntouched, sizeof array); }
+
+    bool is_kept(std::size_t size) const {
+        return std::count(array, array + kMargin, kUntouched) == kMargin &&
+               std::count(array + kMargin + size, array + sizeof array, kUntouched) ==
+                   static_cast<std::ptrdiff_t>(kMost - size) + kMargin;
+    }
+};
+
+// Checks a function on strings: the text that it must leave, unless the text with its end is longer than the size.
+void check_text(const Guarded &guarded, std::size_t size, errno_t code, const std::string &text) {
+    CHECK(guarded.is_kept(size));
+    if (size == 0) {
+        CHECK(code == ERANGE);
+        return;
+    }
+    CHECK(code == (text.size() < size ? EOK : ERANGE_AND_RESET));
+    CHECK(std::string(guarded.dest) == (code == EOK ? text : ""));
+}
+
+void random_calls() {
+    std::minstd_rand random(37);
+    const auto below = [&](std::size_t end) { return random() % end; };
+    for (int round = 0; round < 20'000; ++round) {
+        const std::size_t size = below(kMost + 1), count = below(kMost + 4);
+        const std::string text(below(kMost + 4), static_cast<char>('a' + below(26)));
+        // On the heap, where a sanitizer sees reads behind it. The first has no end, which counts must not pass.
+        const std::vector<char> open(text.begin(), text.end());
+        const std::string present(size == 0 ? 0 : below(size), '-');
+        const std::string part = text.substr(0, count);
+        Guarded set, copied, moved, whole, some, joined, joined_part, printed;
+
+        const errno_t set_code = memset_s(set.dest, size, 'x', count);
+        CHECK(set.is_kept(size) && set_code == (count <= size ? EOK : size == 0 ? ERANGE : ERANGE_AND_RESET));
+        CHECK(std::count(set.dest, set.dest + size, 'x') == static_cast<std::ptrdiff_t>(std::min(size, count)));
+
+        const errno_t fits = size == 0 ? ERANGE : text.size() <= size ? EOK : ERANGE_AND_RESET;
+        CHECK(memcpy_s(copied.dest, size, open.empty() ? "" : open.data(), open.size()) == fits);
+        CHECK(memmove_s(moved.dest, size, open.empty() ? "" : open.data(), open.size()) == fits);
+        for (const Guarded *const each : {&copied, &moved}) {
+            CHECK(each->is_kept(size));
+            CHECK(fits == EOK ? std::equal(text.begin(), text.end(), each->dest)
+                              : fits == ERANGE || std::count(each->dest, each->dest + size, '\0') ==
+                                                      static_cast<std::ptrdiff_t>(size));
+        }
+
+        check_text(whole, size, strcpy_s(whole.dest, size, text.c_str()), text);
+        const bool is_open = count <= open.size() && !open.empty();
+        check_text(some, size, strncpy_s(some.dest, size, is_open ? open.data() : text.c_str(), count), part);
+        std::strcpy(joined.dest, present.c_str());
+        std::strcpy(joined_part.dest, present.c_str());
+        if (size > 0) {
+            check_text(joined, size, strcat_s(joined.dest, size, text.c_str()), present + text);
+            check_text(joined_part, size,
+                       strncat_s(joined_part.dest, size, is_open ? open.data() : text.c_str(), count), present + part);
+        }
+
+        const int length = snprintf_s(printed.dest, size, count, "%s", text.c_str());
+        const bool is_cut = count < size;
+        CHECK(printed.is_kept(size));
+        CHECK(length == (size == 0 || text.size() > (is_cut ? count : size - 1) ? -1 : static_cast<int>(text.size())));
+        CHECK(size == 0 || std::string(printed.dest) == (length >= 0 ? text : is_cut ? part : ""));
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -250,6 +341,7 @@ int main() {
     printing();
     scanning();
     more_items_than_are_supported(std::make_index_sequence<65>());
+    random_calls();
     files();
     unsigned short number = 0;
     CHECK(GetHwSecureCVersion(&number) != nullptr && number == 0x510);

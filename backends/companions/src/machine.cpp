@@ -3,6 +3,7 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "abi/aclsim.h"
@@ -53,7 +54,7 @@ std::int32_t user_number(std::uint32_t device) {
 
 Refusal on_device(std::int32_t user, Afterwards afterwards, const std::function<aclError()> &body) {
     Refusal result = {ACL_SUCCESS, ""};
-    std::thread thread([&] {
+    const auto call = [&] {
         result.code = aclrtSetDevice(user);
         const bool is_set = result.code == ACL_SUCCESS;
         if (is_set) {
@@ -64,8 +65,12 @@ Refusal on_device(std::int32_t user, Afterwards afterwards, const std::function<
         if (is_set && (afterwards == Afterwards::kReset || result.code != ACL_SUCCESS)) {
             aclrtResetDevice(user);
         }
-    });
-    thread.join();
+    };
+    try {
+        std::thread(call).join();
+    } catch (const std::system_error &error) {
+        return {ACL_ERROR_RT_INTERNAL_ERROR, std::string("a thread cannot be started: ") + error.what()};
+    }
     return result;
 }
 

@@ -17,6 +17,14 @@ struct Refusal {
 
 [[noreturn]] inline void refuse(aclError code, std::string text) { throw Refusal{code, std::move(text)}; }
 
+// Fails with the code and the text of a function of the runtime, unless it succeeded.
+inline void demand(aclError code) {
+    if (code != ACL_SUCCESS) {
+        const char *const text = aclGetRecentErrMsg();
+        refuse(code, text == nullptr ? "" : text);
+    }
+}
+
 // Fails with ACL_ERROR_INVALID_PARAM if the argument is NULL.
 inline void require(const void *argument, const char *name) {
     if (argument == nullptr) {

@@ -66,13 +66,6 @@ aclError load(const void *data, std::size_t length, std::uint32_t magic, aclrtBi
     return aclrtBinaryLoadFromData(data, length, has_documented_kind(magic) ? &options : nullptr, handle);
 }
 
-void demand(aclError code) {
-    if (code != ACL_SUCCESS) {
-        const char *const text = aclGetRecentErrMsg();
-        refuse(code, text == nullptr ? "" : text);
-    }
-}
-
 // Finds a program; the caller holds the lock.
 std::shared_ptr<Program> program_at(const Registry &all, const void *handle) {
     const auto found = all.programs.find(static_cast<const Program *>(handle));
@@ -192,6 +185,9 @@ aclrtFuncHandle function_in(void *binary, std::uint64_t tiling_key) {
 
 aclError launch(aclrtFuncHandle function, std::uint32_t blocks, const rtArgsEx_t *arguments, rtStream_t stream) {
     require(arguments, "argsInfo");
+    if (arguments->isNoNeedH2DCopy != 0) {
+        return aclrtLaunchKernel(function, blocks, arguments->args, arguments->argsSize, stream);
+    }
     std::vector<aclrtPlaceHolderInfo> inside;
     for (std::uint32_t i = 0; i < arguments->hostInputInfoNum; ++i) {
         require(arguments->hostInputInfoPtr, "argsInfo->hostInputInfoPtr");

@@ -5,6 +5,8 @@
 #include <map>
 #include <mutex>
 
+#include "abi/aclsim.h"
+
 namespace companions {
 namespace {
 
@@ -73,6 +75,42 @@ aclError copy_text(const std::string &text, char *to, std::uint32_t length) {
     }
     std::memcpy(to, text.c_str(), text.size() + 1);
     return ACL_SUCCESS;
+}
+
+std::int64_t attribute_of(rtFuncHandle function, aclrtFuncAttribute attribute) {
+    std::int64_t value = 0;
+    demand(aclrtGetFunctionAttribute(function, attribute, &value));
+    return value;
+}
+
+// Numbers of cores that work together, in the order of the meta information.
+struct Ratio {
+    std::uint16_t cube;
+    std::uint16_t vector;
+};
+
+Ratio ratio_of(rtFuncHandle function) {
+    const std::int64_t value = attribute_of(function, ACL_FUNC_ATTR_KERNEL_RATIO);
+    return {static_cast<std::uint16_t>(value >> 16), static_cast<std::uint16_t>(value)};
+}
+
+// Returns an item of the meta information of a function in its binary. Kinds of kernels are 1 for AI cores that are not
+// divided, 2 for cubes, 3 for vectors, 4 for both with a main cube, 5 for both with a main vector.
+std::uint32_t meta_of(rtFuncHandle function, rtFunctionMetaType type) {
+    const std::int64_t kind = attribute_of(function, ACL_FUNC_ATTR_KERNEL_TYPE);
+    if (type == RT_FUNCTION_TYPE_KERNEL_TYPE && kind <= ACL_KERNEL_TYPE_MIX) {
+        const bool is_vector_main = kind == ACL_KERNEL_TYPE_MIX && ratio_of(function).cube == 0;
+        return static_cast<std::uint32_t>(kind) + (is_vector_main ? 2 : 1);
+    }
+    if (type == RT_FUNCTION_TYPE_MIX_TASK_RATION && kind == ACL_KERNEL_TYPE_MIX) {
+        const Ratio ratio = ratio_of(function);
+        std::uint32_t item = 0;
+        static_assert(sizeof item == sizeof ratio);
+        std::memcpy(&item, &ratio, sizeof item);
+        return item;
+    }
+    refuse(ACL_ERROR_RT_PARAM_INVALID,
+           "the function has no meta information " + std::to_string(static_cast<int>(type)));
 }
 
 struct OpenMemory {
@@ -277,6 +315,32 @@ aclError flags_of(rtStream_t stream, std::uint32_t *flags) {
         }
     }
     return code;
+}
+
+aclError last_task(std::uint32_t *task, std::uint32_t *stream) {
+    require(task, "taskId");
+    require(stream, "streamId");
+    return aclsimGetLastTask(task, stream);
+}
+
+aclError meta_information(rtFuncHandle function, rtFunctionMetaType type, void *data, std::uint32_t length) {
+    require(function, "funcHandle");
+    require(data, "data");
+    const std::uint32_t item = meta_of(function, type);
+    if (length != sizeof item) {
+        refuse(ACL_ERROR_RT_PARAM_INVALID,
+               "length is " + std::to_string(length) + "; the item has " + std::to_string(sizeof item) + " bytes");
+    }
+    std::memcpy(data, &item, sizeof item);
+    return ACL_SUCCESS;
+}
+
+aclError size_of_meta_information(rtFuncHandle function, rtFunctionMetaType type, std::size_t *size) {
+    require(function, "funcHandle");
+    require(size, "size");
+    const std::uint32_t item = meta_of(function, type);
+    *size = sizeof item;
+    return ACL_SUCCESS;
 }
 
 aclError soc_name(char *name, std::uint32_t length) {

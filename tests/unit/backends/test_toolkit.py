@@ -198,7 +198,25 @@ def test_set_env_names_the_toolkit_first_and_once(shell: str, home: Path) -> Non
     assert found["C_INCLUDE_PATH"] == found["CPLUS_INCLUDE_PATH"] == str(home / "include")
     assert found["LIBRARY_PATH"] == lib64
     assert found["PATH"] == f"{home / 'bin'}:{os.environ['PATH']}"
+    assert found["PYTHONPATH"] == str(home / "python" / "site-packages")
     assert not [name for name in found if name.startswith("_ascend_rt")]
+
+
+def test_a_python_after_set_env_has_acl(home: Path) -> None:
+    found, _ = sourced("sh", home)
+    script = "import acl.rt, ascend_rt.pyacl as ours; print(acl is ours, acl.rt is ours.rt, acl.rt.get_device_count())"
+    environment = {**found, "ASCEND_RT_BACKEND": "sim"}
+    python = [sys.executable, "-c", script]
+    done = subprocess.run(python, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True True (8, 0)\n", "")
+
+
+def test_acl_says_that_a_python_lacks_ascend_rt(home: Path) -> None:
+    found, _ = sourced("sh", home)
+    python = [sys.executable, "-S", "-c", "import acl"]
+    done = subprocess.run(python, env=found, capture_output=True, text=True, check=False, cwd=home)
+    said = f"acl of the simulated toolkit needs ascend_rt in this Python, {sys.executable}"
+    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {said}"
 
 
 @pytest.mark.parametrize("variable", ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"])
@@ -290,6 +308,8 @@ def test_run_says_that_builds_use_an_installation(run, cache: Path) -> None:
 
 
 def test_nothing_of_it_stays_for_another_library(home: Path) -> None:
+    mine = {"PYTHONPATH": ":/mine"}
+    assert without_simulator({"PYTHONPATH": f"{home}/python/site-packages:{mine['PYTHONPATH']}"}) == mine
     before = {
         "PATH": "/bin",
         "C_INCLUDE_PATH": "/include",
@@ -353,13 +373,59 @@ def test_npu_smi_shows_the_memory(home: Path) -> None:
     ("arguments", "status", "said"),
     [
         (("info", "-t", "board", "-i", "99"), 1, "there is no NPU 99"),
-        (("info", "-t", "ecc"), 2, "invalid choice: 'ecc'"),
+        (("info", "-t", "usages", "-i", "0", "-c", "1"), 1, "there is no NPU 0 with a chip 1"),
+        (("info", "-t", "proc-mem"), 2, "invalid choice: 'proc-mem'"),
     ],
 )
 def test_npu_smi_says_what_it_does_not_answer(home: Path, arguments: tuple[str, ...], status: int, said: str) -> None:
     done = npu_smi(home, *arguments)
     assert (done.returncode, done.stdout) == (status, "")
     assert said in done.stderr
+
+
+def test_npu_smi_shows_the_use_of_chips(home: Path) -> None:
+    machine = {"ASCEND_RT_SIM_PRODUCT": "910C", "ASCEND_RT_SIM_DEVICES": "2"}
+    usages = fields(npu_smi(home, "info", "-t", "usages", "-i", "0", **machine).stdout)
+    assert usages[:2] == [("NPU ID", "0"), ("Chip Count", "2")]
+    assert [value for name, value in usages if name == "Chip ID"] == ["0", "1"]
+    assert [value for name, value in usages if name == "HBM Capacity(MB)"] == ["62748", "62748"]
+    assert ("Aicore Usage Rate(%)", "0") in usages
+    assert ("Aivector Usage Rate(%)", "0") in usages
+    one = dict(fields(npu_smi(home, "info", "-t", "usages", "-i", "0", "-c", "1", **machine).stdout))
+    assert (one["Chip Count"], one["Chip ID"]) == ("1", "1")
+    common = dict(fields(npu_smi(home, "info", "-t", "common", "-i", "0", **machine).stdout))
+    assert (common["Aicore Count"], common["HBM Usage Rate(%)"], common["Temperature(C)"]) == ("24", "0", "NA")
+
+
+def test_npu_smi_shows_ddr_and_what_a_product_lacks(home: Path) -> None:
+    machine = {"ASCEND_RT_SIM_PRODUCT": "310P", "ASCEND_RT_SIM_DEVICES": "1"}
+    usages = dict(fields(npu_smi(home, "info", "-t", "usages", **machine).stdout))
+    assert (usages["DDR Capacity(MB)"], usages["HBM Capacity(MB)"]) == ("24576", "0")
+    errors = fields(npu_smi(home, "info", "-t", "ecc", "-i", "0", "-c", "0", **machine).stdout)
+    counts = {name: value for name, value in errors if name.startswith("DDR")}
+    assert len(counts) == len(errors) - 3 == 6
+    assert set(counts.values()) == {"0"}
+
+
+def test_npu_smi_shows_the_health(home: Path) -> None:
+    npu = dict(fields(npu_smi(home, "info", "-t", "health", "-i", "1").stdout))
+    assert npu == {"NPU ID": "1", "Chip Count": "1", "Health": "OK", "Chip ID": "0"}
+    chip = dict(fields(npu_smi(home, "info", "-t", "health", "-i", "1", "-c", "0").stdout))
+    assert chip == {"Health Status": "OK", "Error Code": "NA", "Error Information": "NA"}
+
+
+@pytest.mark.parametrize(
+    ("product", "first", "link"), [("910B", "NPU0", "HCCS"), ("910C", "Phy-ID0", "HCCS_SW"), ("310P", "NPU0", "PHB")]
+)
+def test_npu_smi_shows_links(home: Path, product: str, first: str, link: str) -> None:
+    machine = {"ASCEND_RT_SIM_PRODUCT": product, "ASCEND_RT_SIM_DEVICES": "2"}
+    head, *rows = npu_smi(home, "info", "-t", "topo", **machine).stdout.partition("\n\n")[0].splitlines()
+    second = first.replace("0", "1")
+    assert head.split() == [first, second, "CPU", "Affinity"]
+    assert [row.split()[:3] for row in rows] == [[first, "X", link], [second, link, "X"]]
+    processors = rows[0].split()[3]
+    assert processors == rows[1].split()[3]
+    assert {int(number) for number in re.split("[,-]", processors)} <= os.sched_getaffinity(0)
 
 
 def test_npu_smi_says_why_there_is_no_machine(home: Path) -> None:

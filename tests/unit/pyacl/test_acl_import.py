@@ -83,6 +83,16 @@ def test_a_directory_of_headers_is_not_taken_for_the_vendors(launch, which: Path
     assert output(launch(which)) == "ours"
 
 
+def test_that_of_the_simulated_toolkit_is_ours(run, launch, which: Path) -> None:
+    home = run("-m", "ascend_rt", "toolkit-path").stdout.strip()
+    packages = f"{home}/python/site-packages"
+    assert output(launch(which, PYTHONPATH=packages)) == "ours"
+    assert output(run(str(which), PYTHONPATH=packages)) == "ours"
+    found = json.loads(run("-m", "ascend_rt", "info", "--json", PYTHONPATH=packages).stdout)["acl"]
+    assert (found["which"], found["path"]) == ("ours", None)
+    assert launch(which, PYTHONPATH=packages, own=("--pyacl", "vendor")).returncode == 1
+
+
 def test_a_vendors_module_that_is_broken_is_not_replaced(launch, which: Path, vendor: Path) -> None:
     (vendor / "acl.py").write_text("raise ImportError('libascendcl.so: cannot open shared object file')\n")
     result = launch(which, PYTHONPATH=vendor)

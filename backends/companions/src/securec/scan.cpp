@@ -17,8 +17,11 @@ namespace {
 constexpr int kFailed = -1;
 constexpr std::size_t kMostItems = 64;  // limit for a format
 
+constexpr long kNotReached = -1;
+
 union Value {
     void *text;
+    long position;
     unsigned char bytes[sizeof(long double)];
 };
 using Values = std::array<Value, kMostItems>;
@@ -63,7 +66,9 @@ struct Item {
 
 std::size_t number_width(char type, const std::string &modifier) {
     if (std::strchr("aAeEfFgG", type) != nullptr) {
-        return modifier == "L" ? sizeof(long double) : modifier.empty() ? sizeof(float) : sizeof(double);
+        const bool is_longest = modifier == "L" || modifier == "ll" || modifier == "q";
+        const bool is_plain = modifier.find_first_not_of('h') == std::string::npos;
+        return is_longest ? sizeof(long double) : is_plain ? sizeof(float) : sizeof(double);
     }
     if (modifier.empty() && type != 'p') {
         return sizeof(int);
@@ -77,7 +82,7 @@ class Format {
   public:
     Format(const Char *format, va_list arguments) {
         va_copy(arguments_, arguments);
-        for (rest_ = format; *rest_ != 0 && !is_too_long();) {
+        for (rest_ = format; *rest_ != 0 && !is_refused();) {
             text_ += *rest_;
             if (*rest_++ == '%') {
                 read_conversion();
@@ -86,7 +91,7 @@ class Format {
         va_end(arguments_);
     }
 
-    bool is_too_long() const { return count_ > kMostItems; }
+    bool is_refused() const { return is_unknown_ || count_ > kMostItems; }
     bool has_memory(const Addresses &addresses) const {
         return std::find(addresses.begin(), addresses.begin() + count_, nullptr) == addresses.begin() + count_;
     }
@@ -98,12 +103,12 @@ class Format {
         }
     }
 
-    // Memory for what is scanned. A position that is not reached stays -1.
+    // Memory for what is scanned.
     Values values() const {
         Values values = {};
         for (std::size_t i = 0; i < count_; ++i) {
             if (items_[i].kind == Item::Kind::kPosition) {
-                std::memset(values[i].bytes, 0xFF, sizeof values[i].bytes);
+                values[i].position = kNotReached;
             } else if (items_[i].kind == Item::Kind::kCharacters && items_[i].count <= SECUREC_STRING_MAX_LEN) {
                 values[i].text = std::calloc(items_[i].count, items_[i].width);
             }
@@ -124,8 +129,7 @@ class Format {
         int assigned = 0;
         for (std::size_t i = 0; i < count_; ++i) {
             const bool is_position = items_[i].kind == Item::Kind::kPosition;
-            if (is_position ? values[i].bytes[sizeof(long)] == 0xFF && values[i].bytes[0] == 0xFF
-                            : assigned == scanned) {
+            if (is_position ? values[i].position == kNotReached : assigned == scanned) {
                 break;
             }
             if (items_[i].target == nullptr) {
@@ -169,7 +173,8 @@ class Format {
         }
     }
 
-    // Continues behind the percent sign. An item too many takes no argument: the call may have passed none.
+    // Continues behind the percent sign. An item too many takes no argument: the call may have passed none. A
+    // conversion that is not known here could assign to the memory of another.
     void read_conversion() {
         const bool assigns = *rest_ != '*' && *rest_ != '%';
         if (*rest_ == '*') {
@@ -185,8 +190,13 @@ class Format {
         if (assigns && is_string) {
             text_ += 'm';
         }
-        text_.append(modifier.begin(), modifier.end());
-        if (*rest_ == 0) {
+        if (type == 'n') {
+            text_ += 'l';  // as the memory for positions
+        } else {
+            text_.append(modifier.begin(), modifier.end());
+        }
+        if (type == 0 || std::strchr("diouxXnpaAeEfFgGcCsS[%", type) == nullptr) {
+            is_unknown_ = true;
             return;
         }
         text_ += *rest_++;
@@ -194,11 +204,12 @@ class Format {
             copy_set();
         }
         if (assigns && (is_characters || is_string)) {
-            const std::size_t count = width.empty() ? 1 : std::strtoul(width.c_str(), nullptr, 10);
-            const bool is_wide = type == 'S' || type == 'C' || (!modifier.empty() && modifier[0] == 'l');
+            // The C library takes each modifier but h for that of wide characters, and the width 0 for none.
+            const std::size_t count = std::max(1UL, std::strtoul(width.c_str(), nullptr, 10));
+            const bool is_wide = type == 'S' || type == 'C' || modifier.find_first_not_of('h') != std::string::npos;
             add({is_string ? Item::Kind::kString : Item::Kind::kCharacters, is_wide ? sizeof(wchar_t) : 1, count,
                  nullptr, 0});
-        } else if (assigns && type != 0 && std::strchr("diouxXnpaAeEfFgG", type) != nullptr) {
+        } else if (assigns && type != '%') {
             add({type == 'n' ? Item::Kind::kPosition : Item::Kind::kNumber, number_width(type, modifier), 0, nullptr,
                  0});
         }
@@ -218,6 +229,7 @@ class Format {
     std::basic_string<Char> text_;
     std::array<Item, kMostItems> items_;
     std::size_t count_ = 0;
+    bool is_unknown_ = false;
 };
 
 template <class Scan, std::size_t... index>
@@ -229,7 +241,7 @@ int scan_into(Scan scan, const Addresses &addresses, std::index_sequence<index..
 template <class Char, class Scan>
 int scan_by(const Char *text, va_list arguments, bool is_empty, Scan scan) {
     const Format<Char> format(text, arguments);
-    if (format.is_too_long() || is_empty) {
+    if (format.is_refused() || is_empty) {
         format.reset_first();
         return kFailed;
     }

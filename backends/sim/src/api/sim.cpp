@@ -5,6 +5,7 @@
 #include "api/entry.h"
 #include "control/faults.h"
 #include "control/stall.h"
+#include "engine/thread.h"
 #include "memory/memory.h"
 #include "observe/memory_check.h"
 #include "tasks/declared_accesses.h"
@@ -33,6 +34,16 @@ aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count) {
             return;
         }
         declare_accesses(read_accesses(accesses, count));
+    });
+}
+
+aclError aclsimGetLastTask(uint32_t *taskId, uint32_t *streamId) {
+    return checked_entry(Function::aclsimGetLastTask, [&] {
+        constexpr std::uint32_t kNoStream = 0xFFFF;
+        require(taskId, "taskId");
+        require(streamId, "streamId");
+        *taskId = last_task_id();
+        *streamId = last_task().stream == nullptr ? kNoStream : last_task().stream_id;
     });
 }
 

@@ -478,7 +478,7 @@ template <class T>
 void Core::submit(Stream &stream, T task) {
     task.sequence = ++stream.submitted;
     task.submitter = thread_number();
-    note_submission(stream.handle(), task.sequence);
+    note_submission(stream.handle(), task.sequence, stream.id);
     const bool needs_more = Lock::held_shard() != Shards::kGlobal && !task.stays_in_shard(stream);
     if (needs_more || !starts_untold_ || !is_free(stream)) {
         if (!needs_more && starts_at_once(stream)) {

@@ -16,6 +16,7 @@ namespace aclsim {
 struct LastTask {
     void *stream = nullptr;  // handle; nullptr: the thread has submitted nothing
     std::uint64_t sequence = 0;
+    std::uint32_t stream_id = 0;
 };
 
 struct Thread {
@@ -42,7 +43,9 @@ inline std::uint32_t thread_number() {
 
 // Returns the task that the calling thread submitted last.
 inline const LastTask &last_task() { return t_thread.last; }
-inline void note_submission(void *stream, std::uint64_t sequence) { t_thread.last = {stream, sequence}; }
+inline void note_submission(void *stream, std::uint64_t sequence, std::uint32_t stream_id) {
+    t_thread.last = {stream, sequence, stream_id};
+}
 // Returns the number of that task (aclrtGetThreadLastTaskId).
 inline std::uint32_t last_task_id() {
     constexpr std::uint32_t kNone = 0xFFFFFFFF;
