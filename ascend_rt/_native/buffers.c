@@ -113,6 +113,14 @@ PyObject *buffer_part(PyObject *object, PyObject *slice) {
     return find_part(self, slice, &found) && is_usable(self) ? buffer_view(self, found.start, found.nbytes) : NULL;
 }
 
+/* Makes a buffer a sequence for numpy.asarray and its like, so that they ask for an element and get the TypeError. */
+PyObject *buffer_item(PyObject *self, Py_ssize_t index) {
+    PyObject *const number = PyLong_FromSsize_t(index);
+    PyObject *const item = number == NULL ? NULL : buffer_part(self, number);
+    Py_XDECREF(number);
+    return item;
+}
+
 static hot_method paths[PATHS] = {
     [INIT] = {.name = "__init__", .call = METHOD(buffer_init)},
     [CLOSE] = {.name = "close", .call = METHOD(buffer_close)},

@@ -331,6 +331,7 @@ static PyType_Slot buffer_slots[] = {
     COLLECTED_SLOTS(buffer),
     SLOT(tp_members, buffer_members),
     SLOT(mp_subscript, buffer_part),
+    SLOT(sq_item, buffer_item),
     SLOT(tp_doc, "Fields for the hot methods of a buffer."),
     {0},
 };

@@ -182,6 +182,7 @@ bool handle_own(PyObject *self, void *pointer, PyObject *owner);
 PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
 /* The same of a slice. */
 PyObject *buffer_part(PyObject *self, PyObject *slice);
+PyObject *buffer_item(PyObject *self, Py_ssize_t index);
 
 /* Returns true if discarded objects wait for a call that closes them. */
 bool has_deferred(void);

@@ -249,7 +249,7 @@ def test_a_task_that_fails_fails_alike_in_each_launch(machine: Machine, drawn: l
         sim.fail_task(507015, nth=nth)
         codes = machine.submit(program)
     code, memory = machine.outcome()
-    # A graph fails as a whole (hardware_seen.md 1.33).
+    # A graph fails as a whole (hardware_seen.md section 1.33).
     outcomes.append((codes, MODEL_EXECUTE if code else 0, memory, list(machine.seen)))
     with sim.faults():
         sim.fail_task(507015, nth=nth)

@@ -526,7 +526,9 @@ def test_profile_prints_a_table_and_writes_the_time_line(run, tmp_path: Path) ->
 
 def test_profile_names_what_is_wrong(run, tmp_path: Path) -> None:
     expect_message(run("-m", "ascend_rt", "profile", tmp_path), 1, "no tables of a profile", "PROF_")
-    expect_message(run("-m", "ascend_rt", "profile", tmp_path / "none"), 1, "no tables of a profile", "no such directory")
+    expect_message(
+        run("-m", "ascend_rt", "profile", tmp_path / "none"), 1, "no tables of a profile", "no such directory"
+    )
     expect_message(run("-m", "ascend_rt", "profile", tmp_path, "--top", "0"), 2, "--top", "a number of entries, from 1")
     exported = tmp_path / "PROF_1" / "mindstudio_profiler_output"
     exported.mkdir(parents=True)

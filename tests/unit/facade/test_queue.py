@@ -190,7 +190,7 @@ def test_routes(device: Device) -> None:
         source.put([1, 2])
         for queue in (left, right):
             assert queue.get(0).tolist() == [1, 2]
-        with pytest.raises(AclError, match="circle"):
+        with pytest.raises(AclError, match="cycle"):
             left.forward_to(source)
         with pytest.raises(AclError, match="route"):
             left.close()
