@@ -153,7 +153,7 @@ def setup(app: Sphinx) -> None:
     """Connect what this project needs beyond the extensions."""
     app.add_directive("command-help", CommandHelp)
     app.add_directive("enumerations", Enumerations)
-    app.connect("autodoc-process-bases", _without_bases_in_c)
+    app.connect("autodoc-process-bases", _without_inner_bases)
     app.connect("autodoc-process-signature", _without_arguments_of_exceptions)
     app.connect("autodoc-skip-member", _is_field_of_tuple)
     # Before intersphinx: copy is a function here, and a module of Python.
@@ -191,9 +191,10 @@ def _is_field_of_tuple(app: Sphinx, what: str, name: str, member: object, skip: 
     return True if isinstance(member, type(Library.reason)) else None
 
 
-def _without_bases_in_c(app: Sphinx, name: str, found: type, options: object, bases: list[type]) -> None:
-    """Show no bases that only hold what hot methods need."""
-    bases[:] = [base for base in bases if base.__module__ != "ascend_rt._native.handles"] or [object]
+def _without_inner_bases(app: Sphinx, name: str, found: type, options: object, bases: list[type]) -> None:
+    """Show no bases that only hold what hot methods need, or what classes share."""
+    inner = ("ascend_rt._native.handles", "ascend_rt._memory.receiver")
+    bases[:] = [base for base in bases if base.__module__ not in inner] or [object]
 
 
 def _without_arguments_of_exceptions(
