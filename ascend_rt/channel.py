@@ -136,7 +136,7 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
         """
         self._send(*_items(arrays), timeout)
 
-    async def sent(self, *arrays: ArrayLike) -> None:
+    async def send_async(self, *arrays: ArrayLike) -> None:
         """Send arrays as :meth:`send` does, without blocking the event loop of asyncio.
 
         Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled while
@@ -200,7 +200,7 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
         """
         return self._receive(limit_of(timeout))
 
-    async def received(self) -> tuple[NDArray[Any], ...]:
+    async def receive_async(self) -> tuple[NDArray[Any], ...]:
         """Take the oldest message as :meth:`receive` does, without blocking the event loop of asyncio.
 
         Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled, no

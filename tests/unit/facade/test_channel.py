@@ -300,7 +300,7 @@ def test_asyncio_goes_on_while_tasks_wait(channel: Channel) -> None:
     async def main() -> list[int]:
         async def send() -> None:
             for number in range(10):
-                await channel.sent(number)
+                await channel.send_async(number)
             await asyncio.to_thread(channel.end)
 
         sender = asyncio.create_task(send())
@@ -315,9 +315,9 @@ def test_a_cancelled_task_loses_no_message(channel: Channel) -> None:
     async def main() -> None:
         for number in range(5):
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(channel.received(), 0.001)
+                await asyncio.wait_for(channel.receive_async(), 0.001)
             channel.send(number)
-            assert int((await channel.received())[0]) == number
+            assert int((await channel.receive_async())[0]) == number
 
     asyncio.run(main())
     assert len(channel) == 0
@@ -325,7 +325,7 @@ def test_a_cancelled_task_loses_no_message(channel: Channel) -> None:
 
 def test_failures_reach_the_awaiting_task(channel: Channel) -> None:
     async def main() -> None:
-        task = asyncio.create_task(channel.received())
+        task = asyncio.create_task(channel.receive_async())
         await asyncio.sleep(0)
         channel.stop()
         with pytest.raises(AclError, match="was stopped"):
