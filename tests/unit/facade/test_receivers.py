@@ -28,7 +28,7 @@ class Kind:
         is_channel = isinstance(source, Channel)
         self.put: Callable[..., None] = source.send if is_channel else source.put
         self.receive: Callable[..., Any] = source.receive if is_channel else source.get
-        self.put_async: Callable[..., Any] = source.sent if is_channel else source.put_async
+        self.put_async: Callable[..., Any] = source.send_async if is_channel else source.put_async
         self.receive_async: Callable[..., Any] = source.receive_async if is_channel else source.get_async
         self.end = source.end if is_channel else source.put_end
 
