@@ -391,13 +391,16 @@ def _overlap(gain: float, backend: str) -> list[str]:
     if gain >= 1:
         return [f"overlap   {gain:.2f} times as fast as one step after the other"]
     shared = "processors and memory bandwidth of this host" if backend == "sim" else "a link"
-    lines = [
+    return [
         f"overlap   none: the copies share {shared}",
         f"          {gain:.2f} times as fast as one step after the other",
     ]
-    if backend == "sim" and "ASCEND_RT_SIM_PROFILE" not in os.environ:
-        lines += modelled.in_words(modelled.run())
-    return lines
+
+
+def _modelled(gain: float, backend: str) -> list[str]:
+    """Return what a card would gain, if the simulator gains nothing and models no card already."""
+    is_wanted = gain < 1 and backend == "sim" and "ASCEND_RT_SIM_PROFILE" not in os.environ
+    return modelled.in_words(modelled.run()) if is_wanted else []
 
 
 def _as_text(report: Report, size: int, chunks: list[list[timeline.Span]]) -> str:
@@ -412,6 +415,7 @@ def _as_text(report: Report, size: int, chunks: list[list[timeline.Span]]) -> st
         *(f"          {name:<17}{ms:10.3f} ms" for name, ms in report.stage_ms.items()),
         *_overlap(gain, report.backend),
         *timeline.draw(chunks[:_DRAWN_CHUNKS]),
+        *_modelled(gain, report.backend),
         "latency   " + " ".join(f"{word:>12}" for word in ("", "median us", "p99 us")),
         *(f"          {name:>12} {t['median']:12.2f} {t['p99']:12.2f}" for name, t in report.latency_us.items()),
     ]

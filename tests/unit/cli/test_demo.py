@@ -153,10 +153,12 @@ def test_a_trace_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
 def test_no_overlap_is_explained_before_its_figure(backend: str, cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASCEND_RT_SIM_PROFILE", raising=False)
     monkeypatch.setattr(modelled, "run", lambda: 1.25)
-    first, second, *more = demo._overlap(0.87, backend)
-    assert [line.split()[:2] for line in more[:1]] == ([["modelled", "1.25"]] if backend == "sim" else [])
+    first, second = demo._overlap(0.87, backend)
+    more = demo._modelled(0.87, backend)
+    assert [line.split()[:4] for line in more[:1]] == ([["modelled", "at", "most", "1.25"]] if backend == "sim" else [])
+    assert demo._modelled(1.5, backend) == []
     monkeypatch.setenv("ASCEND_RT_SIM_PROFILE", "report.json")  # the figure is that of a profile
-    assert demo._overlap(0.87, backend) == [first, second]
+    assert demo._modelled(0.87, backend) == []
     assert first.startswith("overlap   none: ")
     assert cause in first
     assert "0.87" in second
@@ -177,12 +179,12 @@ def test_copies_to_a_modelled_card_take_what_the_model_says(monkeypatch: pytest.
 @pytest.mark.parametrize(("slower", "kept_up"), [(1.0, True), (1.2, True), (1.3, False)])
 def test_the_model_counts_if_its_copies_took_what_they_cost(slower: float, kept_up: bool) -> None:
     cost_ms = 1e9 / (modelled.CARD_BYTES_PER_US // modelled.SLOWDOWN) / 1e3
-    stages = {"host to device": cost_ms, "device to device": 9 * cost_ms, "device to host": slower * cost_ms}
-    times = {"seconds_per_gb": 2.0, "seconds_per_gb_one_by_one": 3.0}
-    gain = modelled._read({"bytes": 10**9, "stage_ms": stages, **times})
-    assert gain == (1.5 if kept_up else None)
+    copies = {"host to device": slower * cost_ms, "device to host": slower * cost_ms}
+    stages = {**copies, "device to device": slower * cost_ms / 4}
+    gain = modelled._read({"bytes": 10**9, "chunks": 10, "stage_ms": stages})  # 2.25 / (1 + 1.25 / 10)
+    assert gain == (pytest.approx(2.0) if kept_up else None)
     first, *_ = modelled.in_words(gain)
-    assert ("1.50 times" in first) == kept_up
+    assert ("2.00 times" in first) == kept_up
     assert ("too busy" in first) != kept_up
 
 
