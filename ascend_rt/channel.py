@@ -13,10 +13,11 @@ from ascend_rt._memory import tensors
 from ascend_rt._memory.receiver import Receiver
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, supports
+from ascend_rt._runtime.names import encoded
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import limit_of
 from ascend_rt.context import current_device_id
-from ascend_rt.device import Device
+from ascend_rt.device import Device, id_of
 from ascend_rt.errors import EndOfSequence
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _EMPTY = lib.ACL_ERROR_RT_QUEUE_EMPTY
 _FULL = lib.ACL_ERROR_RT_QUEUE_FULL
+_LONGEST_NAME = 127  # bytes
 _STOPPED = lib.ACL_ERROR_FAILURE
 _TENSOR = lib.ACL_TENSOR_DATA_TENSOR
 _END = lib.ACL_TENSOR_DATA_END_OF_SEQUENCE
@@ -44,7 +46,7 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
         A name for logs and error messages, of at most 127 bytes. Channels with the same name are independent.
     capacity : int
         The most messages in the channel, 2 to 8192.
-    device : Device or int, optional
+    device : Device, optional
         The device whose driver holds the channel, which must be in use in the process; default the current one.
 
     Raises
@@ -88,22 +90,18 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
     _what = "channel"
     _receives, _empty = "acltdtReceiveTensor", _EMPTY
 
-    def __init__(self, name: str, capacity: int, *, device: Device | int | None = None) -> None:
+    def __init__(self, name: str, capacity: int, *, device: Device | None = None) -> None:
         self._begin()
-        if not isinstance(name, str):
-            raise TypeError(f"expected a name of type str, got {type(name).__name__}")
-        encoded = name.encode()
-        if len(encoded) > 127 or b"\0" in encoded:
-            raise ValueError(f"the name {name!r} has more than 127 bytes, or a zero byte")
+        text = encoded(name, _LONGEST_NAME)
         if not 2 <= index(capacity) <= 8192:
             raise ValueError(f"the capacity must be 2 to 8192 messages, got {capacity}")
-        where = current_device_id() if device is None else Device(device).id if isinstance(device, int) else device.id
+        where = current_device_id() if device is None else id_of(device)
         self._name, self._capacity, self._is_stopped = name, index(capacity), False
         self._arrived, self._has_short_calls = deque(), False
         supports("acltdtCreateChannelWithCapacity")  # opens the library that has these functions
         out = ffi.new("void **")
         code = self._create(
-            lifecycle.owner_of(where), out, lib.ascend_rt_create_channel, where, encoded, self._capacity, out
+            lifecycle.owner_of(where), out, lib.ascend_rt_create_channel, where, text, self._capacity, out
         )
         if code:
             check(code, "acltdtCreateChannelWithCapacity")

@@ -161,7 +161,8 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
     >>> from pathlib import Path
     >>> from ascend_rt import sim
     >>> from ascend_rt.dumps import read_dump
-    >>> place = Path(tempfile.mkdtemp())
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> place = Path(directory.name)
     >>> wanted = {"dump": {"dump_scene": "aic_err_brief_dump", "dump_path": str(place)}}
     >>> _ = (place / "acl.json").write_text(json.dumps(wanted))
     >>> lib.aclmdlInitDump(), lib.aclmdlSetDump(bytes(place / "acl.json"))
@@ -178,6 +179,7 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
     <Dump of 'scale': 2 pieces>
     >>> lib.aclmdlFinalizeDump()
     0
+    >>> directory.cleanup()
     """
     description, pieces = dump_files.read(path)
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 from ascend_rt._native.handles import Batch, GraphHandle
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.driver import address, call, check, failure, ffi, is_expected, lib, usable
+from ascend_rt._runtime.names import encoded
 from ascend_rt._runtime.resource import Resource
 from ascend_rt.context import Context
 from ascend_rt.errors import CaptureError
@@ -158,7 +159,7 @@ class Graph(Resource, GraphHandle):
 
     @name.setter
     def name(self, name: str) -> None:
-        call("aclmdlRISetName", self._handle, name.encode())
+        call("aclmdlRISetName", self._handle, encoded(name))
 
     @property
     def tasks(self) -> tuple[GraphTask, ...]:

@@ -33,6 +33,7 @@ from ascend_rt._native.handles import KernelHandle, know_scalars
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.driver import address, call, ffi, lib
 from ascend_rt._runtime.lifecycle import HOST
+from ascend_rt._runtime.names import encoded
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import microseconds
 from ascend_rt.errors import InvalidArgument, NotSupported
@@ -221,7 +222,7 @@ class Binary(Resource):
 
     def _find(self, name: str) -> Any:
         out = ffi.new("aclrtFuncHandle *")
-        call("aclrtBinaryGetFunction", self._handle, name.encode(), out)
+        call("aclrtBinaryGetFunction", self._handle, encoded(name), out)
         return out[0]
 
     def _destroy(self, handle: Any) -> None:

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascend_rt._runtime.driver import call, check, failure, ffi, is_expected, lib
-from ascend_rt.device import Device
+from ascend_rt._runtime.names import encoded
+from ascend_rt.device import Device, id_of
 from ascend_rt.errors import WrongState
 
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ class _Session:
 
     def begin(self, directory: Path, devices: Sequence[Device], calls: bool) -> None:
         text = os.fsencode(directory)
-        ids = ffi.new("uint32_t[]", [device.id for device in devices])
+        ids = ffi.new("uint32_t[]", [id_of(device) for device in devices])
         self._code = code = lib.aclprofInit(text, len(text))
         if is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE):
             raise WrongState("another profile is being taken: end it before this one begins")
@@ -415,7 +416,7 @@ class range:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._message = _message(name, _LONGEST_MESSAGE)
+        self._message = encoded(name, _LONGEST_MESSAGE)
         self._stamps: defaultdict[int, list[Any]] = defaultdict(list)  # by thread, innermost last
 
     def __enter__(self) -> Self:
@@ -468,7 +469,7 @@ def mark(name: str, stream: Stream | None = None) -> None:
     >>> mark("loaded")
     >>> mark("computed", stream)
     """
-    message = _message(name, _LONGEST_MESSAGE if stream is None else _LONGEST_MARK)
+    message = encoded(name, _LONGEST_MESSAGE if stream is None else _LONGEST_MARK)
     if stream is not None and not message:
         raise ValueError("the mark of a stream needs a name")
     stamp = lib.aclprofCreateStamp()
@@ -482,12 +483,3 @@ def mark(name: str, stream: Stream | None = None) -> None:
             call("aclprofMark", stamp)
     finally:
         lib.aclprofDestroyStamp(stamp)
-
-
-def _message(name: str, longest: int) -> bytes:
-    message = name.encode()
-    if len(message) > longest or b"\0" in message:
-        raise ValueError(
-            f"a name has at most {longest} bytes and no character 0, got {len(message)} bytes: {name[:40]!r}"
-        )
-    return message

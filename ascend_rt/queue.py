@@ -12,6 +12,7 @@ from ascend_rt._memory import tensors
 from ascend_rt._memory.receiver import Receiver
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib, load, usable
+from ascend_rt._runtime.names import encoded
 from ascend_rt._runtime.timeouts import limit_of
 from ascend_rt.errors import ClosedError, EndOfSequence
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _EMPTY = lib.ACL_ERROR_RT_QUEUE_EMPTY
 _FULL = lib.ACL_ERROR_RT_QUEUE_FULL
 _TOO_LITTLE_ROOM = lib.ACL_ERROR_RT_PARAM_INVALID
+_LONGEST_NAME = 127  # bytes
 _FIRST_ROOM = 4096  # bytes for an array of unknown size
 _USER_DATA = 96  # bytes of a message
 _END = b"end"  # the user data of the mark that ends a sequence
@@ -46,7 +48,9 @@ class Queue(Receiver["NDArray[Any]"]):
     Raises
     ------
     InvalidArgument
-        The depth or the name is out of range.
+        The depth is out of range.
+    ValueError
+        The name is too long, or has a character of value 0.
     NoContext
         The calling thread has no current context.
     AclError
@@ -77,12 +81,13 @@ class Queue(Receiver["NDArray[Any]"]):
 
     def __init__(self, depth: int = 8, name: str = "") -> None:
         self._prepare(is_own=True)
+        given = encoded(name, _LONGEST_NAME)
         lifecycle.initialize()
         attributes = lib.acltdtCreateQueueAttr()
         if attributes == ffi.NULL:
             raise MemoryError("the host has no memory for the attributes of a queue")
         try:
-            text = ffi.new("char[]", name.encode())
+            text = ffi.new("char[]", given)
             pointer = ffi.new("char *[1]", [text])
             call("acltdtSetQueueAttr", attributes, lib.ACL_TDT_QUEUE_NAME_PTR, ffi.sizeof(pointer), pointer)
             number = ffi.new("uint32_t *", depth)
@@ -346,11 +351,17 @@ class Queue(Receiver["NDArray[Any]"]):
         ``acltdtBindQueueRoutes``; not blocking. All products. API reference 17-02. End the routes before the queues are
         closed.
         """
-        _change_routes("acltdtBindQueueRoutes", [(self.number, queue.number) for queue in destinations])
+        _change_routes("acltdtBindQueueRoutes", self._routes_to(destinations))
 
     def stop_forwarding(self, *destinations: Queue) -> None:
         """End routes of :meth:`forward_to` (``acltdtUnbindQueueRoutes``); not blocking."""
-        _change_routes("acltdtUnbindQueueRoutes", [(self.number, queue.number) for queue in destinations])
+        _change_routes("acltdtUnbindQueueRoutes", self._routes_to(destinations))
+
+    def _routes_to(self, destinations: tuple[Queue, ...]) -> list[tuple[int, int]]:
+        for queue in destinations:
+            if not isinstance(queue, Queue):
+                raise TypeError(f"expected a Queue, got {type(queue).__name__}")
+        return [(self.number, queue.number) for queue in destinations]
 
     # --- life --------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receiving messages so that none is lost: neither one that arrives while a signal or a cancellation ends the wait."""
+"""Receiving messages without loss, even of one that arrives while a signal or a cancellation ends the wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Receiver(Generic[_Message]):
 
     __slots__ = ()
     _receives: ClassVar[str]  # the C function
-    _empty: ClassVar[int]  # its code if there is no message within the limit
+    _empty: ClassVar[int]  # its code if no message arrives within the limit
     _arrived: deque[Any]  # cells with messages that have arrived for waits that were left
     _has_short_calls: bool  # because such messages may arrive, or for signals
 

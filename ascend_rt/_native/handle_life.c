@@ -630,7 +630,7 @@ void handle_finalize(PyObject *object) {
 }
 
 bool has_deferred(void) {
-    bool is_added = true; /* otherwise there is no memory yet */
+    bool is_added = true; /* false while memory is short */
     for (PyObject *object; is_added && (object = take_without_memory()) != NULL; Py_DECREF(object)) {
         is_added = add_deferred(object);
         if (!is_added) {

@@ -102,7 +102,7 @@ def _of_task(device: int, stream: int, task: int) -> Iterator[Path]:
 
 
 def note(device: int, stream: int, task: int) -> str:
-    """Return what the dump of a failed task shows, for the text of its exception; "" if there is no dump.
+    """Return the summary of a failed task's dump for the text of its exception, or "" without a dump.
 
     The files of another process have the same names.
     """

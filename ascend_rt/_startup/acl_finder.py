@@ -130,7 +130,7 @@ def _path_of_another() -> str | None:
     others = (finder for finder in sys.meta_path if not isinstance(finder, Finder) and hasattr(finder, "find_spec"))
     for spec in (finder.find_spec("acl", None) for finder in others):
         # A directory without code, such as one of C headers, has no loader: it would be an empty namespace package.
-        # That of the simulated toolkit is ours.
+        # The package in the simulated toolkit only leads here.
         if spec is not None and spec.loader is not None and not _is_of_toolkit(spec.origin):
             return spec.origin or repr(spec.loader)
     return None

@@ -58,13 +58,13 @@ ClosedError = rt.errors.ClosedError
 ROUNDS_WITHOUT_ERROR, MOST = 10, 200
 
 def attempt(begin, operation, first, count):
-    stream, made, is_done = begin(), None, False
+    stream, made = begin(), None
     set_nomemory(first, first + count)
     try:
         made = operation(stream)
         is_done = True
     except MemoryError:
-        pass
+        is_done = False
     finally:
         remove_mem_hooks()
     stream.close()

@@ -97,10 +97,11 @@ MAKERS = {
     "ManagedBuffer": lambda: ManagedBuffer(4096), "MemoryPool": lambda: MemoryPool(device),
     "PhysicalMemory": lambda: PhysicalMemory(2 << 20, device), "VirtualMemory": lambda: VirtualMemory(2 << 20),
     "IpcMemory": lambda: IpcMemory(Buffer(2 << 20)), "CachingAllocator": CachingAllocator,
+    "Channel": lambda: Channel("x", 2), "Queue": lambda: Queue(2),
     "RegisteredMemory": lambda: RegisteredMemory(np.zeros(8192, np.uint8)),
 }
 # They wait, or end what the next call needs.
-LEFT_OUT = {"close", "reset", "__exit__", "__enter__", "synchronize"}
+LEFT_OUT = {"close", "reset", "__exit__", "__enter__", "synchronize", "end", "get", "put", "put_end", "receive", "send"}
 
 values = odd_values()
 public = getattr(rt, NAME)

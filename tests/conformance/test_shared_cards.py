@@ -254,7 +254,7 @@ def can_others_reach(path: Path) -> bool:
 
 as_root = pytest.mark.skipif(
     os.geteuid() != 0 or not can_others_reach(Path(ascend_rt.__file__)),
-    reason="only root can start processes of other users, which must reach the package",
+    reason="needs root, and a package that other users can read, not below /root",
 )
 ONE, TWO = 65533, 65534  # users without rights
 

@@ -1,7 +1,7 @@
 // The graph engine, as far as MindSpore's library for NPUs is linked with it: the loader wants each of these C++
-// functions, and its initializers register operators. There is no engine, so all that builds a graph raises an
-// exception with a text, which MindSpore passes on. The names are those that `nm -D` shows in the library of
-// MindSpore 2.10.
+// functions, and its initializers register operators. Functions that build a graph raise an exception, because
+// the simulator has no graph engine; MindSpore passes its text on. The names are those that `nm -D` shows in the
+// library of MindSpore 2.10.
 #include <cxxabi.h>
 
 #include <cstdint>

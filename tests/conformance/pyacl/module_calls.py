@@ -41,14 +41,14 @@ def _(acl: Recorder) -> None:
 
 @group("topic:configuration files")
 def _(acl: Recorder) -> None:
-    d = tempfile.mkdtemp()
     acl("init", "/no/such/file.json")
     acl("get_recent_err_msg", loose=True)
-    for i, text in enumerate(("{}", "", "[", '{"err_msg_mode": "1"}')):
-        path = Path(d, f"{i}.json")
-        path.write_text(text)
-        acl("init", str(path), note=repr(text))
-        acl("finalize")
+    with tempfile.TemporaryDirectory() as directory:
+        for i, text in enumerate(("{}", "", "[", '{"err_msg_mode": "1"}')):
+            path = Path(directory, f"{i}.json")
+            path.write_text(text)
+            acl("init", str(path), note=repr(text))
+            acl("finalize")
 
 
 @group("topic:top level")

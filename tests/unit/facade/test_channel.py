@@ -391,7 +391,7 @@ def test_a_device_is_needed(run: Callable[..., Any]) -> None:
     )
     first, *others = result.stdout.splitlines()
     assert first == f"{NoContext.__name__} 107002"
-    assert others == ["AclError 500001"] * 2
+    assert others == ["TypeError None", "AclError 500001"]
 
 
 @pytest.mark.simulator("products")

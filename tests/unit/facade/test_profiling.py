@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -320,7 +321,11 @@ def test_a_directory_that_vanishes_is_named(stream: Stream, tmp_path: Path) -> N
         pass
 
 
-def test_an_exception_of_a_signal_handler_leaves_nothing_started(device: Device, stream: Stream) -> None:
+def test_an_exception_of_a_signal_handler_leaves_nothing_started(
+    device: Device, stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # an exception in the removal of a directory leaves it
+
     def profiled() -> None:
         with profile(), profiling.range("part"):
             pass

@@ -74,8 +74,12 @@ def test_a_depth_has_limits(device: Device, depth: int) -> None:
 
 def test_a_name_has_limits(device: Device) -> None:
     Queue(2, "n" * 127).close()
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(ValueError, match="at most 127 bytes"):
         Queue(2, "n" * 128)
+    with pytest.raises(TypeError, match="expected a name of type str, got int"):
+        Queue(2, 1)
+    with pytest.raises(TypeError, match="expected a Queue, got int"), Queue(2) as queue:
+        queue.forward_to(1)
 
 
 def test_limits_of_time(queue: Queue) -> None:

@@ -213,7 +213,7 @@ def test_a_report_that_an_interrupt_of_a_device_has_replaced_is_told(
     copies: Any, interrupt: Any, device: Device, look: str
 ) -> None:
     if failures.needs_polling and look != "device":
-        pytest.skip("without a callback nobody knows which stream it was")
+        pytest.skip("the stream of a failure is known from a callback only")
     with Stream() as stream:
         looks = {"device": device.synchronize, "stream": stream.synchronize, "close": stream.close}
         copies(stream)
@@ -473,7 +473,7 @@ def test_all_objects_of_a_stream_know(copies: Any) -> None:
 
 def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.MonkeyPatch, copies: Any) -> None:
     if failures.needs_polling:
-        pytest.skip("without a callback nobody knows which stream it was")
+        pytest.skip("the stream of a failure is known from a callback only")
     with Stream() as stream:
         copies(stream)
         event = stream.record()
@@ -490,7 +490,7 @@ def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None
     if Device.count() < 2:
         pytest.skip("needs two devices")
     if failures.needs_polling:
-        pytest.skip("without a callback nobody knows which stream it was")
+        pytest.skip("the stream of a failure is known from a callback only")
     with Device(device.id + 1), Stream() as there, Buffer(64) as to:
         sim.fail_task(CODE, there)
         copy_async(to, PinnedBuffer(64), there)
@@ -532,7 +532,7 @@ def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copi
 
 def test_a_device_tells_for_the_current_context_alone(device: Device, copies: Any) -> None:
     if failures.needs_polling:
-        pytest.skip("without a callback nobody knows which stream it was")
+        pytest.skip("the stream of a failure is known from a callback only")
     contexts = first, second = Context(), Context()
     streams = []
     for context in contexts:

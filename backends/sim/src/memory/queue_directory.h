@@ -41,7 +41,7 @@ class QueueDirectory {
     // Gives a number to the queue with that identity, which is not 0. Fails with ACL_ERROR_RT_OVER_LIMIT.
     std::uint32_t add(std::uint64_t identity) REQUIRES(engine_lock);
     void remove(std::uint32_t queue, std::uint64_t identity) REQUIRES(engine_lock);
-    std::uint64_t identity(std::uint32_t queue) const REQUIRES(engine_lock);  // 0: there is no such queue
+    std::uint64_t identity(std::uint32_t queue) const REQUIRES(engine_lock);  // 0 if the queue does not exist
 
     bool has_route(std::uint32_t source, std::uint32_t destination) const REQUIRES(engine_lock);
     bool add_route(std::uint32_t source, std::uint32_t destination) REQUIRES(engine_lock);  // false: the table is full

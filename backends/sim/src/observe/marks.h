@@ -54,7 +54,7 @@ class Marks {
     void push(const Stamp &stamp) REQUIRES(engine_lock);
     bool pop() REQUIRES(engine_lock);  // false: the thread has pushed nothing
     void start_range(Stamp &stamp) REQUIRES(engine_lock);
-    bool stop_range(std::uint32_t id) REQUIRES(engine_lock);  // false: there is no such range
+    bool stop_range(std::uint32_t id) REQUIRES(engine_lock);  // returns false for an unknown range
 
     // Ranges with tensors, one for each thread. The newest one stays after its end (profiling.md section 7 [obs]).
     void push_tensors(const aclprofTensorInfo *info) REQUIRES(engine_lock);
