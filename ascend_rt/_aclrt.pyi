@@ -1035,6 +1035,14 @@ class Lib:
         """aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count)."""
     def aclsimWantsAccesses(self) -> int:
         """int32_t aclsimWantsAccesses(void)."""
+    def aclsimNoteHostAccess(self, access: Any, /) -> int:
+        """aclError aclsimNoteHostAccess(const aclsimAccess *access)."""
+    def aclsimNoteHostRelease(self, key: Any, /) -> int:
+        """aclError aclsimNoteHostRelease(const void *key)."""
+    def aclsimNoteHostAcquire(self, key: Any, /) -> int:
+        """aclError aclsimNoteHostAcquire(const void *key)."""
+    def aclsimWantsHostAccesses(self) -> int:
+        """int32_t aclsimWantsHostAccesses(void)."""
     def aclsimSetInterruptCheck(self, check: Any, /) -> int:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
     def aclsimSynchronizeDevice(self, timeout: int, isLeft: Any, /) -> int:

@@ -57,6 +57,18 @@ aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count);
 /* Returns 1 while a check or another observer needs accesses. */
 int32_t aclsimWantsAccesses(void);
 
+/* Notes that code of the program on the calling thread reads or writes memory now. In a host function the access is
+ * one of the function's stream; in a kernel nothing is noted, because the accesses of kernels are declared. Does nothing
+ * while aclsimWantsHostAccesses() is 0. */
+aclError aclsimNoteHostAccess(const aclsimAccess *access);
+/* Note an order between threads of the program: all that the releasing thread knows to be done, and has done itself, is
+ * handed over by the key, an arbitrary address; a thread that acquires the key comes after everything released under it
+ * so far. Do nothing while aclsimWantsHostAccesses() is 0. */
+aclError aclsimNoteHostRelease(const void *key);
+aclError aclsimNoteHostAcquire(const void *key);
+/* Returns 1 while a check or another observer needs what the host does with memory. */
+int32_t aclsimWantsHostAccesses(void);
+
 /* Returns a value other than 0 if the calling thread must stop waiting. A thread that waits for a place in a full queue
  * polls this function; if it must stop, its call fails with ACL_ERROR_RT_STREAM_TASK_FULL and submits nothing. A call
  * that blocks on a device that is down polls it too, and fails with ACL_ERROR_RT_SOCKET_CLOSE; so does a call that

@@ -345,8 +345,10 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     Task &head = *stream.queue.front();
     head.runner = thread_number();
     observers_.tell<kTasks>(&Observer::started, stream, head, head.runner);
+    const RunningTask running{stream.point(head), head.info().has(kRunsProgram)};
     lock.unlock();
     try {
+        const RunningScope scope(running);
         head.run();
     } catch (const std::bad_alloc &) {
         head.result = ACL_ERROR_RT_MEMORY_ALLOCATION;

@@ -41,13 +41,14 @@ class Moment {
 
 // Kinds of facts that observers can request. Facts without an interested observer are not collected.
 enum Facts : std::uint32_t {
-    kTasks = 1U << 0,      // streams, and the life of tasks
-    kOrder = 1U << 1,      // ordering between tasks, and knowledge gained by the host
-    kMemory = 1U << 2,     // allocations, frees and accesses
-    kCalls = 1U << 3,      // begin and end of calls
-    kPlaces = 1U << 4,     // places in the program of calls that work with memory
-    kAllPlaces = 1U << 5,  // and of all other calls
-    kEveryFact = (1U << 6) - 1,
+    kTasks = 1U << 0,       // streams, and the life of tasks
+    kOrder = 1U << 1,       // ordering between tasks, and knowledge gained by the host
+    kMemory = 1U << 2,      // allocations, frees and accesses
+    kCalls = 1U << 3,       // begin and end of calls
+    kPlaces = 1U << 4,      // places in the program of calls that work with memory
+    kAllPlaces = 1U << 5,   // and of all other calls
+    kHostAccess = 1U << 6,  // accesses by code of the program, and order between its threads
+    kEveryFact = (1U << 7) - 1,
 };
 
 // Receives facts. Every function is called with the shard of the fact, or with the global lock, and must not call the
@@ -123,6 +124,16 @@ class Observer {
     virtual void accessed(const Moment &, const Stream &, const Task &, const Access &, bool /*is_there*/)
         REQUIRES(engine_lock) {}
 
+    // --- kHostAccess -----------------------------------------------------------------------------------------------
+    // Reports that code of the program reads or writes memory. Called on that thread: running_host_function() names the
+    // task whose function makes the access, which then belongs to the task's stream. `thread` is thread_number(), as in
+    // host_learned(); started() and ended() of that task report the same number. The place is that of current_call().
+    virtual void host_accessed(const Moment &, std::uint32_t /*thread*/, const Access &) REQUIRES(engine_lock) {}
+    // Report that the thread hands over what it knows by the key, and that the thread comes after all that was handed
+    // over by the key so far. Called on that thread, too; a host function hands over what precedes it in its stream.
+    virtual void host_released(const Moment &, std::uint32_t /*thread*/, const void * /*key*/) REQUIRES(engine_lock) {}
+    virtual void host_acquired(const Moment &, std::uint32_t /*thread*/, const void * /*key*/) REQUIRES(engine_lock) {}
+
     // --- kCalls ----------------------------------------------------------------------------------------------------
     // Calls nest, because callbacks make calls.
     virtual void call_began(const Moment &, const CallSite &) REQUIRES(engine_lock) {}
@@ -153,6 +164,7 @@ class Observers {
     }
     // Call with or without the lock.
     static bool want_accesses() { return wants_accesses_.load(std::memory_order_relaxed); }
+    static bool want_host_accesses() { return wants_host_accesses_.load(std::memory_order_relaxed); }
     Moment moment() const { return Moment(clock_); }
     // Passes a fact to the observers that want its kind: tell<kTasks>(&Observer::ended, stream, task, thread).
     template <std::uint32_t kFacts, class... Parameters, class... Arguments>
@@ -196,6 +208,7 @@ class Observers {
             wanted_ |= observer->wanted_facts;
         }
         wants_accesses_.store((wanted_ & kMemory) != 0, std::memory_order_relaxed);
+        wants_host_accesses_.store((wanted_ & kHostAccess) != 0, std::memory_order_relaxed);
         g_wanted_places.store((wanted_ & kAllPlaces) != 0 ? WantedPlaces::All
                               : (wanted_ & kPlaces) != 0  ? WantedPlaces::OfMemory
                                                           : WantedPlaces::None,
@@ -203,6 +216,7 @@ class Observers {
     }
 
     static inline std::atomic<bool> wants_accesses_{false};
+    static inline std::atomic<bool> wants_host_accesses_{false};
     const Clock &clock_;
     std::vector<Observer *> list_ GUARDED_BY(engine_lock);
     std::uint32_t wanted_ GUARDED_BY(engine_lock) = 0;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/facts.h"
+
 namespace aclsim {
 
 struct LastTask {
@@ -19,10 +21,17 @@ struct LastTask {
     std::uint32_t stream_id = 0;
 };
 
+// Task that a thread runs.
+struct RunningTask {
+    Point task{};  // no task: the thread runs none
+    bool is_host_function = false;
+};
+
 struct Thread {
     std::uint32_t number = 0;  // 0: not queried yet
     bool is_own = false;       // started by the simulator
     LastTask last;
+    RunningTask running;
 };
 static_assert(std::is_trivially_destructible_v<Thread>);
 inline thread_local Thread t_thread;
@@ -39,6 +48,27 @@ std::optional<std::vector<std::uint64_t>> enrolled_threads();
 // (events_streams_sync.md section 11).
 inline std::uint32_t thread_number() {
     return t_thread.number != 0 ? t_thread.number : t_thread.number = ask_for_thread_number();
+}
+
+// Notes for a scope that the calling thread runs a task. Scopes nest: a host function that synchronizes a stream may
+// run tasks of that stream.
+class RunningScope {
+  public:
+    explicit RunningScope(const RunningTask &now) : outer_(std::exchange(t_thread.running, now)) {}
+    ~RunningScope() { t_thread.running = outer_; }
+    RunningScope(const RunningScope &) = delete;
+    RunningScope &operator=(const RunningScope &) = delete;
+
+  private:
+    const RunningTask outer_;
+};
+
+// Returns the task whose host function or callback the calling thread runs; no task for other code of the program.
+inline Point running_host_function() { return t_thread.running.is_host_function ? t_thread.running.task : Point{}; }
+// Returns true if the calling thread does the work of a device: a kernel or a copy, alone or with other threads.
+inline bool is_at_work() {
+    const RunningTask &running = t_thread.running;
+    return running.task.stream == 0 ? t_thread.is_own : !running.is_host_function;
 }
 
 // Returns the task that the calling thread submitted last.

@@ -1,0 +1,54 @@
+// Uses of memory by code of the program, and order between its threads, as the program notes them.
+#include "api/entry.h"
+#include "engine/thread.h"
+#include "tasks/declared_accesses.h"
+
+using namespace aclsim;
+
+namespace {
+
+using KeyFact = void (Observer::*)(const Moment &, std::uint32_t, const void *);
+
+// Passes the fact on unless the thread does the work of a device. Notes are no calls of the runtime: neither snapshots
+// nor observers of calls see them.
+template <class Tell>
+void tell_of_host(Tell tell) {
+    if (!Observers::want_host_accesses() || is_at_work()) {
+        return;
+    }
+    Simulator &sim = Simulator::get();
+    const Lock lock = sim.core.acquire();
+    tell(sim.core.observers());
+}
+
+aclError note_key(Function function, const void *key, KeyFact fact) {
+    return checked_entry(function, [&] {
+        require(key, "key");
+        tell_of_host([&](const Observers &observers)
+                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(fact, thread_number(), key); });
+    });
+}
+
+}  // namespace
+
+aclError aclsimNoteHostAccess(const aclsimAccess *access) {
+    return checked_entry(Function::aclsimNoteHostAccess, [&] {
+        require(access, "access");
+        const std::vector<Access> accesses = read_accesses(access, 1);
+        tell_of_host([&](const Observers &observers) REQUIRES(engine_lock) {
+            for (const Access &it : accesses) {
+                observers.tell<kHostAccess>(&Observer::host_accessed, thread_number(), it);
+            }
+        });
+    });
+}
+
+aclError aclsimNoteHostRelease(const void *key) {
+    return note_key(Function::aclsimNoteHostRelease, key, &Observer::host_released);
+}
+
+aclError aclsimNoteHostAcquire(const void *key) {
+    return note_key(Function::aclsimNoteHostAcquire, key, &Observer::host_acquired);
+}
+
+int32_t aclsimWantsHostAccesses(void) { return Observers::want_host_accesses() ? 1 : 0; }
