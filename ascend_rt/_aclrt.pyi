@@ -1029,6 +1029,8 @@ class Lib:
         """int32_t aclsimIsSimulated(const char *function)."""
     def aclsimGetCheckReports(self) -> int:
         """uint64_t aclsimGetCheckReports(void)."""
+    def aclsimNoteEnd(self) -> int:
+        """aclError aclsimNoteEnd(void)."""
     def aclsimSetPlaceProvider(self, capture: Any, name: Any, /) -> int:
         """aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name)."""
     def aclsimDeclareAccesses(self, accesses: Any, count: int, /) -> int:

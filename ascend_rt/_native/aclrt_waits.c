@@ -192,6 +192,9 @@ int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_
 
 static void end_at_once(int status, void *nothing) {
     (void)nothing;
+    if (is_simulator) {
+        ASCEND_RT_IN_TABLE(aclsimNoteEnd)();
+    }
     fflush(NULL);
     _exit(status);
 }

@@ -19,6 +19,9 @@ int32_t aclsimIsSimulated(const char *function);
 
 /* Returns the number of reports of ASCEND_RT_SIM_CHECK=memory so far. */
 uint64_t aclsimGetCheckReports(void);
+/* Notes in the file of ASCEND_RT_SIM_CHECK_DIRECTORY that the process ends in the normal way. For a program that ends
+ * without the destructors of libraries, which note it otherwise. */
+aclError aclsimNoteEnd(void);
 /* Place in the program as seen by its language runtime: code, and an offset in the code. Only the provider interprets
  * the two. */
 typedef struct aclsimCallFrame {

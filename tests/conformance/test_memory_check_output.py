@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.memory_check import Run
@@ -32,14 +34,14 @@ refused(lib.aclrtMemset(malloc(100), 9000, 0, 9000))
     assert program.output == "0\naclrtMemset: dst: 9000 bytes at P are not inside one live allocation\n"
 
 
-def test_a_wrong_value_is_an_error_of_the_first_call(run_checked: Run) -> None:
+@pytest.mark.parametrize("checks", ["speed", "memory,speed", "memory,", ",", "memory races"])
+def test_a_wrong_value_is_an_error_of_the_first_call(run_checked: Run, checks: str) -> None:
     script = (
         "from ascend_rt import lib, ffi\nprint(lib.aclrtSetDevice(0), ffi.string(lib.aclGetRecentErrMsg()).decode())"
     )
-    program = run_checked(script, "races", prelude="")
-    assert re.fullmatch(
-        r"\d{6} aclrtSetDevice: ASCEND_RT_SIM_CHECK=races is not memory, the only check there is\n", program.output
-    )
+    program = run_checked(script, checks, prelude="")
+    problem = f"ASCEND_RT_SIM_CHECK={checks} is not a list of memory, races, deadlocks with commas"
+    assert re.fullmatch(rf"\d{{6}} aclrtSetDevice: {problem}\n", program.output)
 
 
 def test_the_form_of_a_report(tmp_path: Path) -> None:
@@ -60,6 +62,56 @@ step()
         rf"  10 of them past the end of 100 bytes at {address} that aclrtMalloc at {path}:4 in step gave\n",
         done.stderr,
     )
+
+
+def findings_of(directory: Path) -> list[list[dict[str, Any]]]:
+    files = sorted(directory.iterdir())
+    return [[json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] for file in files]
+
+
+def test_findings_are_lines_of_a_file(tmp_path: Path) -> None:
+    path, directory = tmp_path / "train.py", tmp_path / "findings"
+    directory.mkdir()
+    path.write_text("""\
+import sys
+from ascend_rt import Buffer, Device, ffi, lib
+Device(0).set_current()
+def step():
+    buffer = Buffer(100)
+    lib.aclrtMemset(ffi.cast("void *", buffer.handle), 110, 0, 110)
+step()
+sys.exit(3)
+""")
+    checks = {"ASCEND_RT_SIM_CHECK": "memory,deadlocks", "ASCEND_RT_SIM_CHECK_DIRECTORY": str(directory)}
+    done = subprocess.run([sys.executable, path], env=os.environ | checks, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+    [[process, finding, end]] = findings_of(directory)
+    assert process | {"pid": 0} == {
+        "kind": "process",
+        "format": 1,
+        "pid": 0,
+        "product": "910B",
+        "checks": ["memory", "deadlocks"],
+    }
+    assert (directory / f"{process['pid']}.jsonl").exists()
+    assert (finding["kind"], finding["id"]) == ("memory", 1)
+    assert finding["text"].startswith(f"aclrtMemset at {path}:6 in step uses 110 bytes at 0x")
+    assert finding["frames"] == [f"{path}:6 in step", f"{path}:7 in <module>"]
+    assert end == {"kind": "end"}
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_end_of_a_process_with_a_daemon_is_a_finding(tmp_path: Path, ends: bool) -> None:
+    script = (
+        "import os, threading; from ascend_rt import Device; Device(0).set_current();"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start();"
+    )
+    checks = {"ASCEND_RT_SIM_CHECK": "memory", "ASCEND_RT_SIM_CHECK_DIRECTORY": str(tmp_path)}
+    subprocess.run(
+        [sys.executable, "-c", script + ("" if ends else "os._exit(0)")], env=os.environ | checks, check=True
+    )
+    [lines] = findings_of(tmp_path)
+    assert [line["kind"] for line in lines] == ["process", "end"][: 1 + ends]
 
 
 def test_a_report_of_the_facade_names_the_program_and_not_the_package(run_checked: Run) -> None:

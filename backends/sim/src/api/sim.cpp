@@ -8,6 +8,7 @@
 #include "engine/thread.h"
 #include "memory/memory.h"
 #include "observe/memory_check.h"
+#include "support/findings.h"
 #include "tasks/declared_accesses.h"
 #include "tasks/sleep.h"
 
@@ -136,6 +137,11 @@ uint64_t aclsimGetCheckReports(void) {
     ungated_entry(Function::aclsimGetCheckReports,
                   [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { reports = sim.memory_check.reports(); });
     return reports;
+}
+
+aclError aclsimNoteEnd(void) {
+    end_findings();
+    return ACL_SUCCESS;
 }
 
 int32_t aclsimIsLive(const void *address, size_t size) {

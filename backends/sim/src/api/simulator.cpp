@@ -15,6 +15,7 @@
 #include "observe/operator_records.h"
 #include "observe/profiler.h"
 #include "observe/subscriptions.h"
+#include "support/findings.h"
 #include "support/shared_memory.h"
 #include "support/uncancelled.h"
 #include "tasks/kernels.h"
@@ -105,6 +106,7 @@ Simulator::Simulator(const SimulatorOptions &options)
     SharedMemory::remove_unused();
     core.set_stall_reporter(parts_.stall);
     machine.exceptions.set_dump(parts_.exception_dumps);
+    begin_findings();
     if (config().checks_memory) {
         core.add_observer(memory_check);
     }

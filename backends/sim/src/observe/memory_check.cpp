@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "engine/stream.h"
-#include "support/call_note.h"
+#include "support/findings.h"
+#include "support/json.h"
 #include "support/strict.h"
 #include "support/text.h"
 #include "support/thread_state.h"
@@ -188,26 +189,27 @@ void MemoryCheck::free_dropped(const Moment &, std::uint64_t number) {
 
 void MemoryCheck::freed_nothing(const Moment &, const void *address) {
     const Guard guard(mutex_);
-    report(present_call() + " frees " + text_of(address) + ", which is not the start of live device memory,\n  " +
-           words_for(address));
+    report(CallNote::present(), present_call() + " frees " + text_of(address) +
+                                    ", which is not the start of live device memory,\n  " + words_for(address));
 }
 
 void MemoryCheck::freed_registered(const Moment &, const void *address) {
     const Guard guard(mutex_);
-    report(present_call() + " frees " + text_of(address) +
-           ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
+    report(CallNote::present(), present_call() + " frees " + text_of(address) +
+                                    ", which is registered; call aclrtHostUnregister first,\n  " + words_for(address));
     end_if_strict("the block is registered, as reported above");
 }
 
 void MemoryCheck::used_orphan(const Moment &, const Access &access) {
     const Guard guard(mutex_);
-    report(use_of(present_call(), access) +
-           "which belongs to another process: that has freed it, reset its device or ended; import it anew");
+    report(CallNote::present(),
+           use_of(present_call(), access) +
+               "which belongs to another process: that has freed it, reset its device or ended; import it anew");
 }
 
 void MemoryCheck::report_uses(const Block &block) {
     for (const MemoryUses *use : block.pending) {
-        report(block.text() + "\n  while " + use->who() + " still uses it; synchronize first");
+        report(block.freed, block.text() + "\n  while " + use->who() + " still uses it; synchronize first");
     }
 }
 
@@ -290,18 +292,20 @@ MemoryCheck::Blocks MemoryCheck::find_in_stream(const void *address, std::uint64
 // Reports accesses that the runtime does not reject: beyond the requested size, and to freed memory that a pool or the
 // driver keeps.
 void MemoryCheck::examine(const MemoryUses *user, const Access &access, const Blocks &used) {
-    const auto who = [&] { return user == nullptr ? present_call() : user->who(); };
+    const auto report_use = [&](const std::string &where) {
+        const std::string who = user == nullptr ? present_call() : user->who();
+        report(user == nullptr ? CallNote::present() : user->call, use_of(who, access) + where);
+    };
     if (used.empty()) {
         if (const auto gone = find_retired(access.address)) {
-            report(use_of(who(), access) + "inside " + gone->text());
+            report_use("inside " + gone->text());
         }
         return;
     }
     const std::uintptr_t end = as_integer(access.address) + access.size;
     const Block &last = *used.back();
     if (end > last.end()) {
-        report(use_of(who(), access) + std::to_string(std::min(access.size, end - last.end())) +
-               " of them past the end of " + last.text());
+        report_use(std::to_string(std::min(access.size, end - last.end())) + " of them past the end of " + last.text());
     }
 }
 
@@ -377,7 +381,7 @@ void MemoryCheck::accessed(const Moment &, const Stream &stream, const Task &tas
     }
     MemoryUses &uses = *found->second;
     if (!is_there) {
-        report(use_of(uses.who(), access) + words_for(access.address));
+        report(uses.call, use_of(uses.who(), access) + words_for(access.address));
         return;
     }
     const Blocks used = find_in_stream(access.address, access.size);
@@ -394,7 +398,7 @@ void MemoryCheck::replayed(const Moment &, const Stream &stream, const Task &kep
     const MemoryUses &uses = *found->second;
     for (const auto &block : uses.blocks) {
         if (block->is_gone) {
-            report(uses.who() + " is executed by its model and uses\n  " + block->text());
+            report(uses.call, uses.who() + " is executed by its model and uses\n  " + block->text());
         }
     }
     const auto own = std::make_shared<MemoryUses>(uses.call);
@@ -409,7 +413,13 @@ void MemoryCheck::replayed(const Moment &, const Stream &stream, const Task &kep
 
 void MemoryCheck::fact_lost(const Moment &) {
     if (!is_over_.exchange(true)) {
-        std::fputs("ascend_rt simulator, memory check: the host is out of memory; nothing more is reported\n", stderr);
+        if (writes_findings()) {
+            write_finding(
+                R"({"kind":"note","text":"memory check: the host is out of memory; nothing more is reported"})");
+        } else {
+            std::fputs("ascend_rt simulator, memory check: the host is out of memory; nothing more is reported\n",
+                       stderr);
+        }
     }
 }
 
@@ -435,11 +445,17 @@ std::string MemoryCheck::words_for(const void *address) const {
     return std::to_string(as_integer(address) - before->second->end()) + " bytes behind " + before->second->text();
 }
 
-void MemoryCheck::report(const std::string &text) {
+// The frames of a finding are those of the call that made the mistake, or submitted its task.
+void MemoryCheck::report(const CallNote &at, const std::string &text) {
     if (is_over_) {
         return;
     }
     reports_.fetch_add(1, std::memory_order_relaxed);
+    if (writes_findings()) {
+        write_finding(R"({"kind":"memory","id":)" + std::to_string(next_finding()) + R"(,"text":)" + quoted(text) +
+                      R"(,"frames":)" + json_frames(at.place) + "}");
+        return;
+    }
     std::fprintf(stderr, "ascend_rt simulator, memory check: %s\n", text.c_str());
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/observer.h"
-#include "support/call_place.h"
+#include "support/call_note.h"
 
 namespace aclsim {
 
@@ -62,7 +62,7 @@ class MemoryCheck final : public Observer {
     using Guard = std::lock_guard<std::mutex>;
     using Live = std::map<std::uintptr_t, std::shared_ptr<Block>>;
     using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number of a task
-    void report(const std::string &text);
+    void report(const CallNote &at, const std::string &text);
     std::string words_for(const void *address) const;
     // Examines an access by a task, or by the present call if `user` is nullptr.
     void examine(const MemoryUses *user, const Access &access, const Blocks &used);

@@ -55,7 +55,7 @@ std::string name_of(const CallPlace &place, const aclsimCallFrame &frame) {
     if (place.kind == CallPlace::Kind::Native) {
         return native_name(frame.code);
     }
-    char text[256] = "";
+    char text[4352] = "";  // a path of any length, and the function
     const aclsimNameFrame name = g_name.load(std::memory_order_acquire);
     const bool is_named =
         place.kind == CallPlace::Kind::Provided && name != nullptr && name(&frame, text, sizeof text) == 0;

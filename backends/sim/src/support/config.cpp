@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -112,6 +113,35 @@ void read_cards(Config &config) {
     config.shares_cards = SharedMemory::kHasLocks && cards != "separate";
 }
 
+struct Check {
+    const char *name;
+    bool Config::*is_on;
+};
+
+constexpr Check kChecks[] = {
+    {"memory", &Config::checks_memory},
+    {"races", &Config::checks_races},
+    {"deadlocks", &Config::checks_deadlocks},
+};
+
+// Reads names of checks, separated by commas.
+void read_checks(Config &config) {
+    config.check_directory = environment("ASCEND_RT_SIM_CHECK_DIRECTORY");
+    const std::string checks = environment("ASCEND_RT_SIM_CHECK");
+    for (std::size_t begin = 0; !checks.empty() && begin <= checks.size();) {
+        const std::size_t end = std::min(checks.find(',', begin), checks.size());
+        const std::string name = checks.substr(begin, end - begin);
+        const auto *const found =
+            std::find_if(std::begin(kChecks), std::end(kChecks), [&](const Check &it) { return it.name == name; });
+        if (found == std::end(kChecks)) {
+            config.error = "ASCEND_RT_SIM_CHECK=" + checks + " is not a list of memory, races, deadlocks with commas";
+            return;
+        }
+        config.*found->is_on = true;
+        begin = end + 1;
+    }
+}
+
 void read_queues(Config &config) {
     const std::string queues = environment("ASCEND_RT_SIM_QUEUES");
     config.queues_are_on_device = queues == "device";
@@ -179,11 +209,7 @@ Config config_of_environment() {
     read_number(config, "ASCEND_RT_SIM_DEVICES", 1, 64, config.devices);
     read_number(config, "ASCEND_RT_SIM_WORKERS", 1, 256, config.workers);
     config.faults = environment("ASCEND_RT_SIM_FAULTS");
-    const std::string check = environment("ASCEND_RT_SIM_CHECK");
-    config.checks_memory = check == "memory";
-    if (!check.empty() && !config.checks_memory) {
-        config.error = "ASCEND_RT_SIM_CHECK=" + check + " is not memory, the only check there is";
-    }
+    read_checks(config);
     read_cards(config);
     read_queues(config);
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);
@@ -210,6 +236,16 @@ Config config_of_environment() {
 }
 
 }  // namespace
+
+std::vector<std::string> names_of_checks(const Config &config) {
+    std::vector<std::string> names;
+    for (const Check &check : kChecks) {
+        if (config.*check.is_on) {
+            names.emplace_back(check.name);
+        }
+    }
+    return names;
+}
 
 bool parse_visible_devices(const std::string &text, std::uint32_t devices, std::vector<std::uint32_t> &visible,
                            std::string &problem) {

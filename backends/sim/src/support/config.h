@@ -56,7 +56,10 @@ struct Config {
     bool must_share_cards = false;  // set explicitly, not by default
     bool is_strict = false;         // ASCEND_RT_SIM_STRICT=1
     std::string strict_log;         // ASCEND_RT_SIM_STRICT_LOG: file for a line about the end of each process
-    bool checks_memory = false;     // ASCEND_RT_SIM_CHECK=memory, and in strict mode
+    bool checks_memory = false;     // ASCEND_RT_SIM_CHECK with memory, and in strict mode
+    bool checks_races = false;      // ASCEND_RT_SIM_CHECK with races
+    bool checks_deadlocks = false;  // ASCEND_RT_SIM_CHECK with deadlocks
+    std::string check_directory;    // ASCEND_RT_SIM_CHECK_DIRECTORY: directory for findings; empty: standard error
     std::string faults;             // ASCEND_RT_SIM_FAULTS
     std::string error;              // problem of the environment: every call fails with this text
 };
@@ -68,6 +71,9 @@ inline const Config &config() {
     const Config *known = g_config.load(std::memory_order_acquire);
     return known != nullptr ? *known : read_config();
 }
+
+// Returns the names of the checks that are on, as ASCEND_RT_SIM_CHECK names them.
+std::vector<std::string> names_of_checks(const Config &config);
 
 // Rules of ASCEND_RT_VISIBLE_DEVICES (device_context_init_errors.md section 5.1): parsing stops at the first token that
 // is not a device; the accepted numbers must be strictly ascending and not empty.

@@ -20,7 +20,9 @@ inline std::string text_of(const void *address) {
     return text;
 }
 
+// Returns true for well-formed UTF-8: each code in its shortest form, without surrogates.
 inline bool is_utf8(const std::string &text) {
+    constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // code of that length in bytes
     for (std::size_t i = 0; i < text.size();) {
         const auto lead = static_cast<unsigned char>(text[i]);
         const std::size_t length = lead < 0x80         ? 1
@@ -31,10 +33,16 @@ inline bool is_utf8(const std::string &text) {
         if (length == 0 || i + length > text.size()) {
             return false;
         }
+        std::uint32_t code = length == 1 ? lead : lead & (0x7FU >> length);
         for (std::size_t at = 1; at < length; ++at) {
-            if ((static_cast<unsigned char>(text[i + at]) & 0xC0) != 0x80) {
+            const auto byte = static_cast<unsigned char>(text[i + at]);
+            if ((byte & 0xC0) != 0x80) {
                 return false;
             }
+            code = code << 6 | (byte & 0x3FU);
+        }
+        if (code < kLeast[length] || code > 0x10FFFF || code >> 11 == 0xD800 >> 11) {
+            return false;
         }
         i += length;
     }

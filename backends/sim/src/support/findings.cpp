@@ -1,0 +1,141 @@
+#include "support/findings.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "support/config.h"
+#include "support/json.h"
+#include "support/text.h"
+
+namespace aclsim {
+namespace {
+
+std::atomic<std::uint64_t> g_findings{0};
+
+std::string join(const std::vector<std::string> &texts) {
+    std::string list;
+    for (const std::string &text : texts) {
+        list += (list.empty() ? "" : ",") + quoted(text);
+    }
+    return "[" + list + "]";
+}
+
+std::string first_line() {
+    return R"({"kind":"process","format":1,"pid":)" + std::to_string(getpid()) + R"(,"product":)" +
+           quoted(config().product->name) + R"(,"checks":)" + join(names_of_checks(config())) + "}";
+}
+
+// File of the process; never destroyed, because threads may outlive main().
+class File {
+  public:
+    void write(std::string_view line) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        if (file_ < 0 && !open_file()) {
+            return;
+        }
+        write_line(line);
+    }
+    void begin() {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        if (file_ < 0) {
+            open_file();
+        }
+    }
+    void end() {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        if (file_ >= 0 && !std::exchange(has_ended_, true)) {
+            write_line(R"({"kind":"end"})");
+        }
+    }
+    // The mutex is held during a fork, so that the child's copy of it is free.
+    void before_fork() { mutex_.lock(); }
+    void after_fork() { mutex_.unlock(); }
+    void after_fork_in_child() {
+        if (file_ >= 0) {
+            close(file_);
+        }
+        file_ = -1;
+        is_line_open_ = has_failed_ = has_ended_ = false;
+        mutex_.unlock();
+    }
+
+  private:
+    bool open_file() {
+        const std::string path = config().check_directory + "/" + std::to_string(getpid()) + ".jsonl";
+        file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (file_ < 0) {
+            note_failure(path.c_str());
+            return false;
+        }
+        write_line(first_line());
+        return true;
+    }
+    // A line of which a full disk has taken only a part is ended before the next one.
+    void write_line(std::string_view line) {
+        char end[] = "\n";
+        const iovec parts[] = {
+            {end, is_line_open_ ? 1U : 0U}, {const_cast<char *>(line.data()), line.size()}, {end, 1}};
+        const std::size_t size = parts[0].iov_len + line.size() + 1;
+        const ssize_t written = writev(file_, parts, 3);
+        if (written != static_cast<ssize_t>(size)) {
+            note_failure("a finding");
+        }
+        is_line_open_ = written > 0 ? written != static_cast<ssize_t>(size) : is_line_open_;
+    }
+    void note_failure(const char *what) {
+        const int error = errno;
+        if (!std::exchange(has_failed_, true)) {
+            std::fprintf(stderr, "ascend_rt simulator: ASCEND_RT_SIM_CHECK_DIRECTORY: %s cannot be written: %s\n", what,
+                         std::strerror(error));
+        }
+    }
+
+    std::mutex mutex_;
+    int file_ = -1;
+    bool is_line_open_ = false;
+    bool has_failed_ = false;
+    bool has_ended_ = false;
+};
+
+File &file() {
+    static File *const instance = new File;
+    return *instance;
+}
+
+[[maybe_unused]] const int g_follows_forks =
+    pthread_atfork([] { file().before_fork(); }, [] { file().after_fork(); }, [] { file().after_fork_in_child(); });
+
+}  // namespace
+
+bool writes_findings() { return !config().check_directory.empty(); }
+
+void begin_findings() {
+    if (writes_findings()) {
+        file().begin();
+    }
+}
+
+void end_findings() { file().end(); }
+
+void write_finding(std::string_view object) noexcept {
+    try {
+        file().write(object);
+    } catch (const std::exception &) {  // no memory for the name of the file
+        std::fputs("ascend_rt simulator: the host is out of memory; a finding is lost\n", stderr);
+    }
+}
+
+std::uint64_t next_finding() { return ++g_findings; }
+
+std::string json_frames(const CallPlace &place) { return join(names_of(place)); }
+
+}  // namespace aclsim
