@@ -6,6 +6,7 @@
 
 #include "control/strict.h"
 #include "observe/memory_check.h"
+#include "observe/race_check.h"
 #include "support/findings.h"
 #include "support/strict.h"
 
@@ -26,6 +27,7 @@ bool g_are_destructors_over = false;
 
 // Runs with the destructors of the library, after those of the program.
 [[gnu::destructor]] void end_library() {
+    RaceCheck::finish_all();
     end_findings();
     if (Simulator::was_started() && !g_is_forked_child.load(std::memory_order_relaxed) && is_strict()) {
         Simulator &sim = Simulator::get();

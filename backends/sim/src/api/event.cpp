@@ -105,7 +105,7 @@ void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
 // Notes that the calling thread has learned the state of the newest record.
 [[gnu::noinline]] void tell_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
     if (is_complete) {
-        sim.core.note_learned(event.record_point(), HostSync::Queried);
+        sim.core.note_queried(event.record_point());
     } else {
         sim.core.note_polled(event.record_point());
     }

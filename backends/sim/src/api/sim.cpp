@@ -8,6 +8,7 @@
 #include "engine/thread.h"
 #include "memory/memory.h"
 #include "observe/memory_check.h"
+#include "observe/race_check.h"
 #include "support/findings.h"
 #include "tasks/declared_accesses.h"
 #include "tasks/sleep.h"
@@ -140,6 +141,7 @@ uint64_t aclsimGetCheckReports(void) {
 }
 
 aclError aclsimNoteEnd(void) {
+    RaceCheck::finish_all();
     end_findings();
     return ACL_SUCCESS;
 }
@@ -167,5 +169,7 @@ aclError aclsimSetThreadProvider(aclsimThreadProvider provider) {
         sim.stall.set_thread_provider(provider);
     });
 }
+
+void aclsimAskQuietly(int32_t on) { t_thread.asks_quietly = on != 0; }
 
 aclError aclsimNoOp(void *, void *) { return ACL_SUCCESS; }

@@ -14,6 +14,7 @@
 #include "observe/memory_check.h"
 #include "observe/operator_records.h"
 #include "observe/profiler.h"
+#include "observe/race_check.h"
 #include "observe/subscriptions.h"
 #include "support/findings.h"
 #include "support/shared_memory.h"
@@ -109,6 +110,9 @@ Simulator::Simulator(const SimulatorOptions &options)
     begin_findings();
     if (config().checks_memory) {
         core.add_observer(memory_check);
+    }
+    if (config().checks_races) {
+        core.add_observer(RaceCheck::start());
     }
     if (config().is_strict) {
         strict.turn_on();

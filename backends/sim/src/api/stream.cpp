@@ -245,7 +245,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
             if (!is_complete) {
                 sim.core.note_polled(found.newest());
             } else if (!found.is_always_complete()) {
-                sim.core.note_learned(found.newest(), HostSync::Queried);
+                sim.core.note_queried(found.newest());
             }
         });
 }

@@ -72,6 +72,7 @@ struct Edge {
 enum class HostSync : std::uint8_t {
     Synchronized,
     Queried,
+    QueriedQuietly,  // by a caller that asks for its own purposes: aclsimAskQuietly
     CalledBack,
     QueueRoom,  // waiting for a place in the stream's queue: the program has not synchronized
 };
@@ -158,6 +159,7 @@ struct Origin {
     // false: a model queues the task during its execution, on behalf of the call that launched it. Later actions of the
     // thread are not ordered before the task.
     bool is_calling;
+    Point launch{};  // then the task that executes the model; no task if the call itself does
 };
 
 // Circumstances under which a task was submitted.

@@ -59,6 +59,7 @@ struct Config {
     bool checks_memory = false;     // ASCEND_RT_SIM_CHECK with memory, and in strict mode
     bool checks_races = false;      // ASCEND_RT_SIM_CHECK with races
     bool checks_deadlocks = false;  // ASCEND_RT_SIM_CHECK with deadlocks
+    bool follows_host_threads = false;  // ASCEND_RT_CHECK_HOST_THREADS=1: each thread of the program is known apart
     std::string check_directory;    // ASCEND_RT_SIM_CHECK_DIRECTORY: directory for findings; empty: standard error
     std::string faults;             // ASCEND_RT_SIM_FAULTS
     std::string error;              // problem of the environment: every call fails with this text

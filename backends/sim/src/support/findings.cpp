@@ -111,7 +111,7 @@ File &file() {
     return *instance;
 }
 
-[[maybe_unused]] const int g_follows_forks =
+[[maybe_unused]] const int g_renews_files =
     pthread_atfork([] { file().before_fork(); }, [] { file().after_fork(); }, [] { file().after_fork_in_child(); });
 
 }  // namespace

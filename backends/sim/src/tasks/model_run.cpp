@@ -125,6 +125,7 @@ class Beginning final : public SlicedWork {
 Start Execution::proceed(Stream &stream, const Task &task) {
     model_->waiters_.remove(stream);
     if (run_ == nullptr && model_->run_ == nullptr) {
+        origin_.launch = stream.point(task);
         run_ = model_->begin({stream.serial, task.sequence - 1}, origin_, binding_.get());
         binding_.reset();
     }

@@ -1,0 +1,325 @@
+#include "observe/race_check.h"
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "engine/stream.h"
+#include "engine/thread.h"
+#include "machine/context.h"
+#include "support/config.h"
+#include "support/findings.h"
+#include "support/text.h"
+#include "support/thread_state.h"
+
+namespace aclsim {
+
+using races::BlockKind;
+using races::BlockRef;
+using races::Mode;
+using races::PlaceId;
+
+namespace {
+
+// Memory that the thread's nested calls use, until the calls submit a task or are done with it.
+struct UsesOfCalls {
+    struct Noted {
+        const CurrentCall *call;
+        Access access;
+    };
+    std::vector<Noted> list;
+
+    // Returns the accesses of the present call, and forgets them.
+    static std::vector<Access> take() {
+        std::vector<Access> taken;
+        UsesOfCalls *const own = ThreadState<UsesOfCalls>::find();
+        while (own != nullptr && !own->list.empty() && own->list.back().call == current_call()) {
+            taken.push_back(own->list.back().access);
+            own->list.pop_back();
+        }
+        return taken;
+    }
+};
+
+bool begins_with(const char *text, const char *prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+
+Mode mode_of(const Access &access, const char *function) {
+    const bool synchronizes = begins_with(function, "aclrtValueWrite") || begins_with(function, "aclrtValueWait");
+    return synchronizes ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
+}
+
+// Hints for caches change no content.
+bool is_hint(const char *function) { return begins_with(function, "aclrtCmo"); }
+
+BlockKind kind_of(const Allocation &allocation) {
+    const char *const function = current_function();
+    switch (allocation.pages) {
+        case Pages::InStream:
+            return BlockKind::Pool;
+        case Pages::Shared:
+            return BlockKind::Shared;
+        default:
+            return begins_with(function, "aclrtMallocHost")        ? BlockKind::Pinned
+                   : begins_with(function, "aclrtMemAllocManaged") ? BlockKind::Managed
+                                                                   : BlockKind::Device;
+    }
+}
+
+races::Caller caller() { return {thread_number(), running_host_function()}; }
+
+races::StreamName name_of(const Stream &stream) REQUIRES(engine_lock) {
+    return {stream.serial, stream.id, device_of(stream).user_id};
+}
+
+RaceCheck *g_check = nullptr;  // never destroyed
+
+// Writes findings, or prints them where they have no directory.
+class Findings final : public races::Output {
+  public:
+    std::uint64_t number() override { return next_finding(); }
+    void write(const std::string &json) override {
+        if (writes_findings()) {
+            write_finding(json);
+        } else {
+            std::fprintf(stderr, "ascend_rt simulator, race check: %s\n", json.c_str());
+        }
+    }
+};
+
+}  // namespace
+
+RaceCheck &RaceCheck::start() {
+    static Findings output;
+    g_check = new RaceCheck(output, config().follows_host_threads);
+    return *g_check;
+}
+
+void RaceCheck::finish_all() {
+    if (g_check != nullptr) {
+        g_check->finish();
+    }
+}
+
+RaceCheck::RaceCheck(races::Output &output, bool separates_threads)
+    : Observer(kTasks | kOrder | kMemory | kPlaces | kAllPlaces | kHostAccess),
+      reports_(places_, output),
+      detector_(places_, reports_, separates_threads) {}
+
+RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, PlaceId place) const {
+    Operands operands;
+    const char *const function = places_[place].function;
+    for (const Access &access : accesses) {
+        if (access.mode != AccessMode::None && !is_hint(function)) {
+            detector_.blocks().find(access, mode_of(access, function), place, operands);
+        }
+    }
+    return operands;
+}
+
+PlaceId RaceCheck::place_of(const Stream &stream, const Task &task) {
+    const PlaceId place = places_.present();
+    std::string &kernel = places_[place].kernel;
+    if (task.info().has(kIsKernel) && kernel.empty()) {
+        TaskLabel label;
+        task.details().label(stream, label);
+        kernel = label.name;
+    }
+    return place;
+}
+
+// --- streams and tasks -----------------------------------------------------------------------------------------------
+
+void RaceCheck::stream_destroyed(const Moment &, const Stream &stream) {
+    const Guard guard(mutex_);
+    detector_.end_stream(stream.serial, caller());
+}
+
+void RaceCheck::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
+    const Guard guard(mutex_);
+    UsesOfCalls::take();  // the task has taken them over
+    const PlaceId place = place_of(stream, task);
+    Operands operands = operands_of(how.accesses, place);
+    if (stream.executes_tasks) {
+        detector_.submit(name_of(stream), task.sequence, {caller(), place, how.batch}, std::move(operands));
+        return;
+    }
+    replays_[&task] = how.origin;
+    if (how.origin.is_calling) {
+        kept_[&task] = {place, how.batch, std::move(operands)};
+    }
+}
+
+void RaceCheck::replayed(const Moment &, const Stream &stream, const Task &kept, const Task &replay) {
+    const Guard guard(mutex_);
+    const auto found = kept_.find(&kept);
+    if (found == kept_.end()) {
+        return;
+    }
+    Operands live;
+    for (const races::Operand &operand : found->second.operands) {
+        if (!operand.block->is_freed) {
+            live.push_back(operand);
+        }
+    }
+    if (detector_.replace_operands(stream.point(replay), live)) {
+        return;
+    }
+    const Origin origin = replays_[&replay];
+    replays_.erase(&replay);
+    kept_.erase(&replay);
+    const std::uint64_t batch = found->second.batch == 0 ? 0 : found->second.batch + (origin.launch.sequence << 32);
+    detector_.submit(name_of(stream), replay.sequence,
+                     {{origin.thread}, found->second.place, batch, origin.is_calling, origin.launch}, std::move(live));
+}
+
+void RaceCheck::changed(const Moment &, const Stream &stream, const Task &, const Task &now, const Submission &how) {
+    const Guard guard(mutex_);
+    UsesOfCalls::take();
+    const PlaceId place = place_of(stream, now);
+    kept_[&now] = {place, how.batch, operands_of(how.accesses, place)};
+}
+
+void RaceCheck::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
+    const Guard guard(mutex_);
+    detector_.end_task(stream.point(task), /*is_dropped=*/false);
+}
+
+void RaceCheck::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
+    const Guard guard(mutex_);
+    detector_.end_task(stream.point(task), /*is_dropped=*/true);
+}
+
+// --- order -----------------------------------------------------------------------------------------------------------
+
+void RaceCheck::waits(const Moment &, Point task, const SyncObject &, const WaitBinding &binding) {
+    const Guard guard(mutex_);
+    detector_.wait(task, places_.present(), binding);
+}
+
+void RaceCheck::ordered(const Moment &, const Edge &edge) {
+    const Guard guard(mutex_);
+    detector_.order(edge);
+}
+
+void RaceCheck::host_learned(const Moment &, std::uint32_t, Point task, HostSync how) {
+    if (how != HostSync::QueueRoom) {
+        const Guard guard(mutex_);
+        detector_.learn(caller(), task, places_.present(), how == HostSync::QueriedQuietly);
+    }
+}
+
+// --- memory ----------------------------------------------------------------------------------------------------------
+
+void RaceCheck::allocated(const Moment &, const Allocation &allocation) {
+    const Guard guard(mutex_);
+    BlockRef block = detector_.allocate(caller(), as_integer(allocation.address), allocation.size, kind_of(allocation),
+                                        places_.present());
+    if (allocation.pages == Pages::InStream) {
+        in_stream_[allocation.number] = {std::move(block), places_.present()};
+    }
+}
+
+void RaceCheck::freed(const Moment &, const void *address) {
+    const Guard guard(mutex_);
+    detector_.free(caller(), as_integer(address), places_.present());
+}
+
+void RaceCheck::freed_all(const Moment &, std::uintptr_t begin, std::uint64_t size) {
+    const Guard guard(mutex_);
+    detector_.blocks().release_all(begin, size);
+}
+
+void RaceCheck::free_submitted(const Moment &, const void *address, std::uint64_t number) {
+    const Guard guard(mutex_);
+    if (BlockRef block = detector_.blocks().release(as_integer(address))) {
+        in_stream_[number] = {std::move(block), places_.present()};
+    }
+}
+
+void RaceCheck::reach(std::uint64_t number, Point task, Mode mode) {
+    const auto found = in_stream_.find(number);
+    if (found == in_stream_.end()) {
+        return;
+    }
+    auto &[block, place] = found->second;
+    const std::uint64_t size = block->size;
+    detector_.add_operands(task, {{std::move(block), 0, size, {}, mode, place, ""}});
+    in_stream_.erase(found);
+}
+
+void RaceCheck::free_reached(const Moment &, std::uint64_t number, Point task) {
+    const Guard guard(mutex_);
+    reach(number, task, Mode::Free);
+}
+
+void RaceCheck::free_dropped(const Moment &, std::uint64_t number) {
+    const Guard guard(mutex_);
+    const auto found = in_stream_.find(number);
+    if (found != in_stream_.end()) {
+        detector_.blocks().restore(std::move(found->second.first));
+        in_stream_.erase(found);
+    }
+}
+
+void RaceCheck::allocation_reached(const Moment &, std::uint64_t number, Point task) {
+    const Guard guard(mutex_);
+    reach(number, task, Mode::Allocation);
+}
+
+void RaceCheck::call_accesses(const Moment &, const Access &access) {
+    if (current_call() != nullptr) {
+        ThreadState<UsesOfCalls>::get().list.push_back({current_call(), access});
+    }
+}
+
+void RaceCheck::call_done_with_memory(const Moment &) {
+    const std::vector<Access> accesses = UsesOfCalls::take();
+    const Guard guard(mutex_);
+    const PlaceId place = places_.present();
+    Operands operands = operands_of(accesses, place);
+    if (!operands.empty()) {
+        detector_.access(caller(), std::move(operands), place);
+    }
+}
+
+void RaceCheck::accessed(const Moment &, const Stream &stream, const Task &task, const Access &access, bool is_there) {
+    const Guard guard(mutex_);
+    if (is_there) {
+        detector_.add_operands(stream.point(task), operands_of({access}, detector_.place_of(stream.point(task))));
+    }
+}
+
+void RaceCheck::host_accessed(const Moment &, std::uint32_t, const Access &access) {
+    const Guard guard(mutex_);
+    const PlaceId place = places_.present();
+    Operands operands = operands_of({access}, place);
+    if (!operands.empty()) {
+        detector_.access(caller(), std::move(operands), place);
+    }
+}
+
+void RaceCheck::host_released(const Moment &, std::uint32_t, const void *key) {
+    const Guard guard(mutex_);
+    detector_.give(caller(), key);
+}
+
+void RaceCheck::host_acquired(const Moment &, std::uint32_t, const void *key) {
+    const Guard guard(mutex_);
+    detector_.take(caller(), key);
+}
+
+void RaceCheck::fact_lost(const Moment &) {
+    const Guard guard(mutex_);
+    if (!std::exchange(is_over_, true)) {
+        reports_.note("the host is out of memory; nothing more is reported");
+    }
+}
+
+void RaceCheck::finish() {
+    const Guard guard(mutex_);
+    detector_.finish();
+    reports_.finish();
+}
+
+}  // namespace aclsim

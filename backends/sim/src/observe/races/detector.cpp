@@ -1,0 +1,468 @@
+#include "observe/races/detector.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "observe/races/pieces.h"
+
+namespace aclsim::races {
+namespace {
+
+// More actions than this do not wait for the end of a task: the tasks of its stream are put aside.
+constexpr std::size_t kMostQueued = 1 << 18;
+constexpr std::size_t kMostCalls = 256;  // newest tasks of a stream that are remembered by name
+
+bool is_task(const Action &action) { return action.kind == Action::Kind::Task; }
+
+}  // namespace
+
+// --- lanes -----------------------------------------------------------------------------------------------------------
+
+Lane *Detector::find_lane(std::uint64_t serial) const {
+    const auto found = streams_.find(serial);
+    return found == streams_.end() ? nullptr : found->second.get();
+}
+
+Lane &Detector::lane_of(std::uint64_t serial) {
+    std::unique_ptr<Lane> &lane = streams_[serial];
+    if (lane == nullptr) {
+        lane = std::make_unique<Lane>();
+        lane->serial = serial;
+        if (vacant_.empty()) {
+            lane->id = lanes_++;
+        } else {
+            std::tie(lane->id, lane->base) = vacant_.back();
+            vacant_.pop_back();
+        }
+    }
+    return *lane;
+}
+
+Lane &Detector::host_lane(std::uint32_t thread) {
+    const std::uint32_t key = separates_threads_ ? thread : 0;
+    std::unique_ptr<Lane> &lane = hosts_[key];
+    if (lane == nullptr) {
+        lane = std::make_unique<Lane>();
+        lane->is_host = true;
+        lane->number = key;
+        lane->id = lanes_++;
+    }
+    return *lane;
+}
+
+// --- actions, in the order of calls ----------------------------------------------------------------------------------
+
+Detector::Owned Detector::make(Action::Kind kind, std::uint32_t thread) {
+    auto action = std::make_unique<Action>();
+    action->kind = kind;
+    action->number = ++calls_;
+    action->lane = action->caller = &host_lane(thread);
+    return action;
+}
+
+// Returns nullptr for a task that was taken, or is unknown.
+Action *Detector::find_open(Point task) const {
+    const Lane *const lane = find_lane(task.stream);
+    return lane == nullptr ? nullptr : lane->find_open(task.sequence);
+}
+
+void Detector::enqueue(Owned action) {
+    queue_.push_back(std::move(action));
+    drain();
+}
+
+void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how,
+                      std::vector<Operand> operands) {
+    Lane &lane = lane_of(stream.serial);
+    lane.number = stream.number;
+    lane.device = stream.device;
+    if (Action *withdrawn = lane.find_open(sequence)) {  // its place in the stream is taken by this task
+        withdrawn->is_over = withdrawn->is_dropped = true;
+        lane.open.erase(std::find(lane.open.begin(), lane.open.end(), withdrawn));
+        withdrawn->lane = nullptr;
+    }
+    Owned action = make(Action::Kind::Task, how.caller.thread);
+    action->lane = &lane;
+    action->is_over = false;
+    action->sequence = sequence;
+    action->batch = how.batch;
+    action->launch = how.launch;
+    action->place = how.place;
+    action->operands = std::move(operands);
+    action->after = std::exchange(lane.early, {});
+    if (how.is_call && how.caller.task.stream != 0) {
+        action->after.push_back({how.caller.task.stream, how.caller.task.sequence, 0});
+    }
+    lane.open.push_back(action.get());
+    enqueue(std::move(action));
+}
+
+void Detector::add_operands(Point task, const std::vector<Operand> &operands) {
+    if (Action *const action = find_open(task)) {
+        action->operands.insert(action->operands.end(), operands.begin(), operands.end());
+    }
+}
+
+bool Detector::replace_operands(Point task, const std::vector<Operand> &operands) {
+    Action *const action = find_open(task);
+    if (action != nullptr) {
+        action->operands = operands;
+    }
+    return action != nullptr;
+}
+
+PlaceId Detector::place_of(Point task) const {
+    const Action *const action = find_open(task);
+    return action == nullptr ? 0 : action->place;
+}
+
+void Detector::end_task(Point task, bool is_dropped) {
+    Action *const action = find_open(task);
+    if (action == nullptr) {
+        return;
+    }
+    Lane *const lane = action->lane;
+    action->is_over = true;
+    action->is_dropped = is_dropped;
+    const auto waited = lane->waits.find(task.sequence);
+    if (waited != lane->waits.end()) {
+        const bool is_bound = std::any_of(action->after.begin(), action->after.end(),
+                                          [&](const Before &it) { return it.wait == waited->second; });
+        if (!is_bound) {
+            lane->vain = {waited->second, "failed_wait"};
+        }
+        lane->waits.erase(waited);
+    }
+    if (!lane->parked.empty()) {
+        retry_parked();
+    }
+    drain();
+}
+
+void Detector::end_stream(std::uint64_t stream, const Caller &caller) {
+    if (find_lane(stream) != nullptr) {
+        Owned action = make(Action::Kind::StreamEnds, caller.thread);
+        action->launch.stream = stream;
+        enqueue(std::move(action));
+    }
+}
+
+void Detector::wait(Point task, PlaceId place, const WaitBinding &binding) {
+    using State = WaitBinding::State;
+    Lane &lane = lane_of(task.stream);
+    if (binding.state == State::NeverRecorded) {
+        lane.vain = {place, "unbound_wait"};
+        reports_.waited_without_record(place, lane.number);
+    } else if (binding.state == State::Ignored) {
+        lane.vain = {place, "ignored_wait"};
+    } else if (binding.has_task) {
+        lane.waits[task.sequence] = place;
+    } else if (binding.state == State::Record) {
+        lane.early.push_back({binding.record.stream, binding.record.sequence, place});
+    }
+}
+
+void Detector::order(const Edge &edge) {
+    if (edge.process != 0) {
+        return;
+    }
+    Lane &lane = lane_of(edge.after.stream);
+    Action *const action = lane.find_open(edge.after.sequence);
+    const bool is_early = std::any_of(lane.early.begin(), lane.early.end(), [&](const Before &it) {
+        return it.stream == edge.before.stream && it.sequence == edge.before.sequence;
+    });
+    if (action == nullptr && !is_early) {
+        lane.early.push_back({edge.before.stream, edge.before.sequence, 0});
+    } else if (action != nullptr) {
+        const auto waited = lane.waits.find(edge.after.sequence);
+        const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
+        action->after.push_back({edge.before.stream, edge.before.sequence, wait});
+    }
+}
+
+void Detector::learn(const Caller &caller, Point task, PlaceId place, bool is_quiet) {
+    if (Action *const run = is_quiet ? nullptr : find_open(caller.task)) {
+        run->after.push_back({task.stream, task.sequence, place});
+        return;
+    }
+    Owned action = make(Action::Kind::HostLearns, caller.thread);
+    action->is_quiet = is_quiet;
+    action->place = place;
+    action->after.push_back({task.stream, task.sequence, place});
+    enqueue(std::move(action));
+}
+
+void Detector::give(const Caller &caller, const void *key) {
+    Owned action = make(Action::Kind::HostGives, caller.thread);
+    action->key = key;
+    if (caller.task.stream != 0) {
+        action->after.push_back({caller.task.stream, caller.task.sequence, 0});
+    }
+    enqueue(std::move(action));
+}
+
+void Detector::take(const Caller &caller, const void *key) {
+    Owned action = make(Action::Kind::HostTakes, caller.thread);
+    action->key = key;
+    enqueue(std::move(action));
+}
+
+BlockRef Detector::allocate(const Caller &caller, std::uintptr_t address, std::uint64_t size, BlockKind kind,
+                            PlaceId place) {
+    const Lane &lane = host_lane(caller.thread);
+    const std::uint64_t number = ++calls_;
+    Agent agent;
+    agent.thread = caller.thread;
+    return blocks_.allocate(address, size, kind,
+                            UseRef(new Use{lane.id, number, number, number, Mode::Allocation, place, "", agent}));
+}
+
+void Detector::free(const Caller &caller, std::uintptr_t address, PlaceId place) {
+    if (BlockRef block = blocks_.release(address)) {
+        const std::uint64_t size = block->size;
+        access(caller, {{std::move(block), 0, size, {}, Mode::Free, place, ""}}, place);
+    }
+}
+
+void Detector::access(const Caller &caller, std::vector<Operand> operands, PlaceId place) {
+    if (Action *const run = find_open(caller.task)) {
+        std::move(operands.begin(), operands.end(), std::back_inserter(run->operands));
+        return;
+    }
+    Owned action = make(Action::Kind::HostAccess, caller.thread);
+    action->place = place;
+    action->operands = std::move(operands);
+    enqueue(std::move(action));
+}
+
+// --- the order of actions --------------------------------------------------------------------------------------------
+
+void Detector::drain() {
+    while (!queue_.empty() && (queue_.front()->is_over || queue_.size() > kMostQueued)) {
+        Owned action = std::move(queue_.front());
+        queue_.pop_front();
+        see(std::move(action));
+    }
+}
+
+void Detector::finish() {
+    while (!queue_.empty()) {
+        Owned action = std::move(queue_.front());
+        queue_.pop_front();
+        see(std::move(action));
+    }
+}
+
+// Notes what the caller knew, and takes the action as soon as all before it has been taken.
+void Detector::see(Owned action) {
+    if (action->lane == nullptr) {
+        return;  // withdrawn
+    }
+    const Action *const launch = is_task(*action) ? find_open(action->launch) : nullptr;
+    if (launch != nullptr) {
+        action->known = launch->known;
+        action->caller = launch->caller;
+        action->caller_step = launch->caller_step;
+    } else {
+        action->known = action->caller->known;
+        action->caller_step = action->number;
+    }
+    if (is_task(*action) && !is_ready(*action)) {
+        Lane &lane = *action->lane;
+        if (lane.parked.empty()) {
+            parking_.push_back(&lane);
+        }
+        lane.parked.push_back(std::move(action));
+        return;
+    }
+    take_action(*action);
+    retry_parked();
+}
+
+bool Detector::is_ready(const Action &action) const {
+    if (!action.is_over || (!action.lane->parked.empty() && action.lane->parked.front().get() != &action)) {
+        return false;
+    }
+    return std::all_of(action.after.begin(), action.after.end(), [&](const Before &it) {
+        const Lane *const lane = find_lane(it.stream);
+        return lane == nullptr || lane == action.lane || lane->newest >= it.sequence;
+    });
+}
+
+void Detector::retry_parked() {
+    for (bool has_taken = true; has_taken && !parking_.empty();) {
+        has_taken = false;
+        for (std::size_t i = 0; i < parking_.size(); ++i) {
+            Lane &lane = *parking_[i];
+            while (!lane.parked.empty() && is_ready(*lane.parked.front())) {
+                take_action(*lane.parked.front());
+                lane.parked.pop_front();
+                has_taken = true;
+            }
+        }
+        parking_.erase(
+            std::remove_if(parking_.begin(), parking_.end(), [](const Lane *it) { return it->parked.empty(); }),
+            parking_.end());
+    }
+}
+
+void Detector::take_action(Action &action) {
+    switch (action.kind) {
+        case Action::Kind::Task:
+            take_task(action);
+            break;
+        case Action::Kind::HostAccess:
+            take_host_access(action);
+            break;
+        case Action::Kind::StreamEnds:
+            take_end_of_stream(action);
+            break;
+        default:
+            take_host_order(action);
+            break;
+    }
+}
+
+// Adds all that the earlier task and its lane knew.
+void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before) {
+    const Lane *const source = find_lane(before.stream);
+    if (source == nullptr || source == &lane) {
+        return;
+    }
+    const Step step = source->step_of(before.sequence);
+    const Lane::Call *const call = source->call_of(before.sequence);
+    if (before.wait != 0) {
+        reports_.waited(before.wait, lane.number, is_task(action) && knowledge.of(source->id) >= step);
+    }
+    knowledge.learn(source->known_at(step));
+    knowledge.learn(source->id, step);
+    if (call != nullptr && call->caller != nullptr &&
+        (call->caller != action.caller || call->caller_step > action.caller_step)) {
+        knowledge.learn(call->caller->id, call->caller_step);
+    }
+    if (!lane.is_host) {
+        lane.sources[source->id] = {step, before.wait != 0 ? before.wait : action.place,
+                                    call == nullptr ? 0 : call->place};
+    }
+}
+
+void Detector::take_task(Action &action) {
+    Lane &lane = *action.lane;
+    const Step step = lane.step_of(action.sequence);
+    if (action.batch == 0 || action.batch != lane.batch) {
+        lane.batch = action.batch;
+        lane.batch_begin = action.sequence;
+    }
+    Knowledge knowledge(lane.known);
+    knowledge.learn(action.known);
+    if (lane.caller != nullptr && lane.caller != action.caller) {
+        knowledge.learn(lane.caller->id, lane.caller_step);
+    }
+    for (const Before &before : action.after) {
+        join(knowledge, lane, action, before);
+    }
+    const bool is_same_caller = lane.caller == action.caller;
+    lane.caller_step = is_same_caller ? std::max(lane.caller_step, action.caller_step) : action.caller_step;
+    lane.caller = action.caller;
+    if (ClockRef known = std::move(knowledge).result(); known != lane.known) {
+        lane.set_known(step, std::move(known));
+    }
+    lane.newest = action.sequence;
+    lane.calls.push_back({action.sequence, action.place, lane.caller, lane.caller_step});
+    if (lane.calls.size() > kMostCalls) {
+        lane.calls.pop_front();
+    }
+    if (!action.is_dropped) {
+        const Use use{lane.id,
+                      step,
+                      action.number,
+                      action.number,
+                      Mode::Read,
+                      0,
+                      "",
+                      {true, lane.device, lane.number, action.sequence, 0, lane.serial}};
+        const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
+        apply(action, {use, floor, *lane.known, lane.caller->id, lane.caller_step}, action.operands);
+    }
+    lane.open.erase(std::find(lane.open.begin(), lane.open.end(), &action));
+}
+
+void Detector::take_host_access(Action &action) {
+    const Lane &lane = *action.lane;
+    const Use use{lane.id, action.number, action.number, action.number, Mode::Read, 0, "", {}};
+    Knowledge knowledge(lane.known);
+    const bool frees = !action.operands.empty() && action.operands.front().mode == Mode::Free;
+    if (frees) {
+        knowledge.learn(quiet_);
+    }
+    const ClockRef known = std::move(knowledge).result();
+    apply(action, {use, action.number, *known, lane.id, action.number}, action.operands);
+}
+
+void Detector::take_host_order(Action &action) {
+    Lane &lane = *action.lane;
+    ClockRef &given = action.key == nullptr ? quiet_ : given_.try_emplace(action.key, clock_zero()).first->second;
+    const bool gives = action.kind == Action::Kind::HostGives;
+    ClockRef &target = gives || action.is_quiet ? given : lane.known;
+    Knowledge knowledge(target);
+    for (const Before &before : action.after) {
+        join(knowledge, lane, action, before);
+    }
+    if (gives) {
+        knowledge.learn(lane.known);
+        knowledge.learn(lane.id, action.number);
+    } else if (action.kind == Action::Kind::HostTakes) {
+        knowledge.learn(given);
+    }
+    target = std::move(knowledge).result();
+}
+
+void Detector::take_end_of_stream(Action &action) {
+    Lane *const stream = find_lane(action.launch.stream);
+    if (stream == nullptr) {
+        return;
+    }
+    Lane &host = *action.lane;
+    Knowledge knowledge(host.known);
+    knowledge.learn(stream->known);
+    knowledge.learn(stream->id, stream->step_of(stream->newest));
+    host.known = std::move(knowledge).result();
+    if (stream->open.empty()) {
+        vacant_.emplace_back(stream->id, stream->step_of(stream->newest));
+        streams_.erase(action.launch.stream);
+    }
+}
+
+// --- accesses --------------------------------------------------------------------------------------------------------
+
+void Detector::apply(const Action &, const Now &now, const std::vector<Operand> &operands) {
+    for (const Operand &operand : operands) {
+        auto *const use = new Use(now.use);
+        use->mode = operand.mode;
+        use->place = operand.place;
+        use->operand = operand.name;
+        apply(operand, *use, {*use, now.floor, now.known, now.caller, now.caller_step});
+    }
+}
+
+void Detector::apply(const Operand &operand, Use &use, const Now &now) {
+    const UseRef kept(&use);
+    Block &block = *operand.block;
+    conflicts_.clear();
+    bool is_exact = true;
+    const bool is_listed = each_piece(operand, [&](std::uint64_t begin, std::uint64_t end) {
+        is_exact = block.shadow.access(begin, end, kept, now, conflicts_) && is_exact;
+    });
+    if ((!is_exact || !is_listed) && !std::exchange(block.is_coarse, true)) {
+        reports_.note(is_exact ? "an access of more than " + std::to_string(kMostPieces) +
+                                     " separate pieces was left out; a race there is not reported"
+                               : "an allocation was accessed in more than " + std::to_string(Shadow::kMostSegments) +
+                                     " different pieces: older accesses to it were forgotten");
+    }
+    for (const Conflict &conflict : conflicts_) {
+        const Lane *const lane = now.use.agent.is_task ? find_lane(now.use.agent.lane_of) : nullptr;
+        reports_.race(block, conflict, now.use, lane);
+    }
+}
+
+}  // namespace aclsim::races

@@ -1,0 +1,123 @@
+// Race detector: puts the actions of streams and of the host into an order that does not depend on the schedule, and
+// compares each access with the earlier ones to the same bytes (FastTrack, with all unordered accesses kept).
+//
+// Actions are taken in the order of calls. A task is taken when it is over, because only then its waits are known; a
+// task that waits for one that was submitted later is put aside until that one has been taken. Whatever the schedule,
+// the same program gives the same sequence, and therefore the same reports.
+//
+// The caller serializes all functions.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/facts.h"
+#include "observe/races/blocks.h"
+#include "observe/races/lane.h"
+#include "observe/races/places.h"
+#include "observe/races/reports.h"
+
+namespace aclsim::races {
+
+struct StreamName {
+    std::uint64_t serial;
+    std::uint32_t number;
+    std::uint32_t device;
+};
+
+// Code of the program: a thread, or the task whose host function it runs.
+struct Caller {
+    std::uint32_t thread;
+    Point task{};  // no task: the thread runs no host function
+};
+
+// A call that brings a task into a stream.
+struct Submitted {
+    Caller caller;
+    PlaceId place;
+    std::uint64_t batch = 0;
+    bool is_call = true;  // false: a model repeats the task, on behalf of the task at `launch`
+    Point launch{};
+};
+
+class Detector {
+  public:
+    Detector(Places &places, Reports &reports, bool separates_threads)
+        : places_(places), reports_(reports), separates_threads_(separates_threads) {}
+
+    // --- streams and tasks ------------------------------------------------------------------------------------------
+    void submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how, std::vector<Operand> operands);
+    // Adds accesses that became known when the task started.
+    void add_operands(Point task, const std::vector<Operand> &operands);
+    // Replaces the accesses of a task that a model repeats. Returns false if the task was not submitted.
+    bool replace_operands(Point task, const std::vector<Operand> &operands);
+    PlaceId place_of(Point task) const;  // of the call that submitted it
+    void end_task(Point task, bool is_dropped);
+    void end_stream(std::uint64_t stream, const Caller &caller);
+
+    // --- order ------------------------------------------------------------------------------------------------------
+    // A call waits: `task` is its task or, without one, the stream's next task.
+    void wait(Point task, PlaceId place, const WaitBinding &binding);
+    void order(const Edge &edge);
+    // `is_quiet`: the package asked for its own purposes, so that only frees come after the task.
+    void learn(const Caller &caller, Point task, PlaceId place, bool is_quiet);
+    void give(const Caller &caller, const void *key);
+    void take(const Caller &caller, const void *key);
+
+    // --- memory -----------------------------------------------------------------------------------------------------
+    Blocks &blocks() { return blocks_; }
+    const Blocks &blocks() const { return blocks_; }
+    BlockRef allocate(const Caller &caller, std::uintptr_t address, std::uint64_t size, BlockKind kind, PlaceId place);
+    void free(const Caller &caller, std::uintptr_t address, PlaceId place);
+    void access(const Caller &caller, std::vector<Operand> operands, PlaceId place);
+
+    // Takes all that is over, also behind tasks that are not, as at the end of the process.
+    void finish();
+
+  private:
+    using Owned = std::unique_ptr<Action>;
+
+    Lane &lane_of(std::uint64_t serial);
+    Lane *find_lane(std::uint64_t serial) const;
+    Lane &host_lane(std::uint32_t thread);
+    Owned make(Action::Kind kind, std::uint32_t thread);
+    Action *find_open(Point task) const;
+    void enqueue(Owned action);
+
+    void drain();
+    void see(Owned action);
+    bool is_ready(const Action &action) const;
+    void settle(Owned action);
+    void retry_parked();
+    void take_action(Action &action);
+    void take_task(Action &action);
+    void take_host_access(Action &action);
+    void take_host_order(Action &action);
+    void take_end_of_stream(Action &action);
+    void join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before);
+    void apply(const Action &action, const Now &now, const std::vector<Operand> &operands);
+    void apply(const Operand &operand, Use &use, const Now &now);
+
+    Places &places_;
+    Reports &reports_;
+    const bool separates_threads_;
+    Blocks blocks_;
+    std::uint64_t calls_ = 0;                                           // number of the newest action
+    std::deque<Owned> queue_;                                           // in the order of calls, not yet seen
+    std::unordered_map<std::uint64_t, std::unique_ptr<Lane>> streams_;  // by serial number
+    std::map<std::uint32_t, std::unique_ptr<Lane>> hosts_;              // by thread; 0: all threads
+    std::vector<Lane *> parking_;                                       // lanes with parked actions
+    std::vector<std::pair<LaneId, Step>> vacant_;                       // lanes of ended streams
+    LaneId lanes_ = 0;
+    std::unordered_map<const void *, ClockRef> given_;
+    ClockRef quiet_ = clock_zero();
+    std::vector<Conflict> conflicts_;
+};
+
+}  // namespace aclsim::races

@@ -1,0 +1,56 @@
+#include "observe/races/lane.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace aclsim::races {
+namespace {
+
+constexpr std::size_t kMostChanges = 4096;
+
+// Halves the older half of the history. A step between two changes then counts as the later one: order may be assumed
+// that is not there, so that a race may be missed, but none is invented.
+void thin(std::deque<Lane::Change> &history) {
+    const std::size_t half = history.size() / 2;
+    std::deque<Lane::Change> thinned;
+    for (std::size_t i = 0; i + 1 < half; i += 2) {
+        thinned.push_back({history[i].from, std::move(history[i + 1].known)});
+    }
+    std::move(history.begin() + static_cast<std::ptrdiff_t>(half / 2 * 2), history.end(), std::back_inserter(thinned));
+    history = std::move(thinned);
+}
+
+}  // namespace
+
+ClockRef Lane::known_at(Step step) const {
+    const auto after =
+        std::upper_bound(history.begin(), history.end(), step, [](Step at, const Change &it) { return at < it.from; });
+    return after == history.begin() ? clock_zero() : std::prev(after)->known;
+}
+
+const Lane::Call *Lane::call_of(std::uint64_t sequence) const {
+    const auto found = std::lower_bound(calls.begin(), calls.end(), sequence,
+                                        [](const Call &it, std::uint64_t at) { return it.sequence < at; });
+    return found != calls.end() && found->sequence == sequence ? &*found : nullptr;
+}
+
+void Lane::set_known(Step from, ClockRef now) {
+    known = std::move(now);
+    if (history.size() >= kMostChanges) {
+        thin(history);
+    }
+    if (!history.empty() && history.back().from == from) {
+        history.back().known = known;
+    } else {
+        history.push_back({from, known});
+    }
+}
+
+Action *Lane::find_open(std::uint64_t sequence) const {
+    const auto found = std::lower_bound(open.begin(), open.end(), sequence,
+                                        [](const Action *it, std::uint64_t at) { return it->sequence < at; });
+    return found != open.end() && (*found)->sequence == sequence ? *found : nullptr;
+}
+
+}  // namespace aclsim::races

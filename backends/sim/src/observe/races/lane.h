@@ -1,0 +1,106 @@
+// Lanes of the race check and the actions in them, until their order is known.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "observe/races/blocks.h"
+#include "observe/races/lane_clock.h"
+#include "observe/races/use.h"
+
+namespace aclsim::races {
+
+struct Lane;
+
+// Order that an edge brings to its task: all up to the step, and what its lane knew there.
+struct Before {
+    std::uint64_t stream;
+    std::uint64_t sequence;
+    PlaceId wait;  // place of the call that waits; 0: the edge belongs to the task itself
+};
+
+// One action: a task of a stream, or a call by which the host accesses memory or learns of a task.
+struct Action {
+    enum class Kind : std::uint8_t { Task, HostAccess, HostLearns, HostGives, HostTakes, StreamEnds };
+
+    Kind kind = Kind::Task;
+    bool is_over = true;  // false: a task that has neither ended nor been dropped
+    bool is_dropped = false;
+    bool is_quiet = false;       // of HostLearns: only frees come after the task
+    std::uint64_t number = 0;    // in the order of calls
+    std::uint64_t sequence = 0;  // of a task, in its stream
+    std::uint64_t batch = 0;
+    Lane *lane = nullptr;    // of the stream, or of the host thread
+    Lane *caller = nullptr;  // host thread that submitted the task,
+    Step caller_step = 0;    // and its newest step then
+    ClockRef known;          // what the caller knew
+    Point launch{};          // task that executes the model to which this task belongs
+    PlaceId place = 0;
+    const void *key = nullptr;  // of HostGives and HostTakes
+    std::vector<Operand> operands;
+    std::vector<Before> after;
+};
+
+// Newest order that a lane has gained over another one, and the calls that brought it.
+struct Source {
+    Step step = 0;
+    PlaceId wait = 0;
+    PlaceId record = 0;
+};
+
+struct Lane {
+    LaneId id = 0;
+    bool is_host = false;
+    std::uint64_t serial = 0;  // of the stream
+    std::uint32_t number = 0;  // of the stream, as the program knows it; of a host lane, the thread
+    std::uint32_t device = 0;
+    Step base = 0;  // the step of task n is base + n
+
+    // Known before the newest action. The newest calling thread is kept apart, because each task has another step of
+    // it.
+    ClockRef known = clock_zero();
+    const Lane *caller = nullptr;
+    Step caller_step = 0;
+    std::uint64_t newest = 0;  // sequence number of the newest ordered task
+    std::uint64_t batch = 0;
+    std::uint64_t batch_begin = 0;
+
+    // Earlier values of `known`, each from a step on.
+    struct Change {
+        Step from;
+        ClockRef known;
+    };
+    std::deque<Change> history;
+    // Calls of the newest tasks, by which they are named if another lane waits for them.
+    struct Call {
+        std::uint64_t sequence;
+        PlaceId place;
+        const Lane *caller;
+        Step caller_step;
+    };
+    std::deque<Call> calls;
+    std::unordered_map<LaneId, Source> sources;
+    // Newest wait that brought no order, and the reason.
+    struct Vain {
+        PlaceId wait = 0;
+        const char *reason = nullptr;
+    };
+    Vain vain;
+    std::unordered_map<std::uint64_t, PlaceId> waits;  // open waits, by sequence number
+
+    std::deque<std::unique_ptr<Action>> parked;  // seen, but something before them is not ordered yet
+    std::deque<Action *> open;                   // all that are not ordered
+    std::vector<Before> early;                   // order of the next task
+
+    Step step_of(std::uint64_t sequence) const { return base + sequence; }
+    ClockRef known_at(Step step) const;
+    const Call *call_of(std::uint64_t sequence) const;
+    void set_known(Step from, ClockRef now);
+    Action *find_open(std::uint64_t sequence) const;
+};
+
+}  // namespace aclsim::races

@@ -1,0 +1,35 @@
+// Places of calls by number: a place is kept once, however many accesses were made there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "observe/races/use.h"
+#include "support/call_note.h"
+
+namespace aclsim::races {
+
+class Places {
+  public:
+    struct Place {
+        const char *function = "";
+        CallPlace frames{};
+        std::string kernel{};  // name of the kernel that the call launches
+    };
+
+    Places() { list_.emplace_back(); }
+    // Returns the number of the calling thread's present place; 0 outside of calls.
+    PlaceId present();
+    PlaceId find(const char *function, const CallPlace &frames);
+    const Place &operator[](PlaceId id) const { return list_[id]; }
+    Place &operator[](PlaceId id) { return list_[id]; }
+    std::vector<std::string> names_of(PlaceId id) const { return aclsim::names_of(list_[id].frames); }
+
+  private:
+    std::vector<Place> list_;
+    std::unordered_multimap<std::uint64_t, PlaceId> by_hash_;
+};
+
+}  // namespace aclsim::races

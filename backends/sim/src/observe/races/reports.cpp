@@ -1,0 +1,171 @@
+#include "observe/races/reports.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "support/json.h"
+
+namespace aclsim::races {
+namespace {
+
+constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "managed", "pool", "shared"};
+
+const char *word_for(Mode mode) {
+    switch (mode) {
+        case Mode::Read:
+            return "read";
+        case Mode::Allocation:
+            return "allocation";
+        case Mode::Free:
+            return "free";
+        default:
+            return "write";
+    }
+}
+
+std::string conflict_of(const Use &earlier, const Use &later) {
+    return std::string(word_for(later.mode)) + " after " + word_for(earlier.mode);
+}
+
+std::string field(const char *name, const std::string &json) { return quoted(name) + ":" + json; }
+std::string field(const char *name, std::uint64_t number) { return field(name, std::to_string(number)); }
+std::string text_field(const char *name, const std::string &text) { return field(name, quoted(text)); }
+
+// Returns an object of the fields that are not empty.
+std::string object(std::initializer_list<std::string> fields) {
+    std::string text;
+    for (const std::string &it : fields) {
+        if (!it.empty()) {
+            text += (text.empty() ? "{" : ",") + it;
+        }
+    }
+    return text + "}";
+}
+
+}  // namespace
+
+std::string Reports::frames_of(PlaceId place) const {
+    std::string list;
+    for (const std::string &name : places_.names_of(place)) {
+        list += (list.empty() ? "" : ",") + quoted(name);
+    }
+    return "[" + list + "]";
+}
+
+std::string Reports::use_of(const Use &use) const {
+    const Places::Place &place = places_[use.place];
+    const bool is_task = use.agent.is_task;
+    return object({text_field("mode", word_for(use.mode)), is_task ? field("device", use.agent.device) : "",
+                   is_task ? field("stream", use.agent.stream) : field("stream", "null"),
+                   is_task ? field("task", use.agent.task) : field("task", "null"),
+                   is_task ? "" : field("thread", use.agent.thread), text_field("function", place.function),
+                   place.kernel.empty() ? "" : text_field("kernel", place.kernel),
+                   *use.operand == '\0' ? "" : text_field("operand", use.operand),
+                   field("frames", frames_of(use.place))});
+}
+
+// Explains why nothing orders the two.
+std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane *lane) const {
+    if (!earlier.agent.is_task && !later.agent.is_task) {
+        return object({text_field("case", "threads")});
+    }
+    if (lane == nullptr || !earlier.agent.is_task) {
+        return object({text_field("case", "not_synchronized")});
+    }
+    if (lane->vain.wait != 0) {
+        return object({text_field("case", lane->vain.reason), field("wait", frames_of(lane->vain.wait))});
+    }
+    const auto source = lane->sources.find(earlier.lane);
+    if (source == lane->sources.end() || source->second.wait == 0) {
+        return object({text_field("case", "no_wait")});
+    }
+    return object({text_field("case", "late_record"), field("wait", frames_of(source->second.wait)),
+                   field("record", frames_of(source->second.record))});
+}
+
+// Proposes the change that would order the two, for the one that was called first and the one after it.
+std::string Reports::fix_for(const Use &first, const Use &second) const {
+    if (first.agent.is_task && second.agent.is_task) {
+        return object({text_field("case", "event"), field("record_stream", first.agent.stream),
+                       field("record_after", frames_of(first.place)), field("wait_stream", second.agent.stream),
+                       field("wait_before", frames_of(second.place))});
+    }
+    if (first.agent.is_task) {
+        return object({text_field("case", second.mode == Mode::Free ? "free_later" : "synchronize"),
+                       field("stream", first.agent.stream), field("before", frames_of(second.place))});
+    }
+    return object({text_field("case", "threads"), field("before", frames_of(second.place))});
+}
+
+void Reports::race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane) {
+    const Use &earlier = *conflict.earlier;
+    Seen &seen = seen_[std::minmax(earlier.place, later.place)];
+    ++seen.count;
+    if (seen.count > 1) {
+        if (seen.count >= 2 * seen.written) {
+            write_count(seen);
+        }
+        return;
+    }
+    seen.id = output_.number();
+    seen.written = 1;
+    ++count_;
+    const bool is_in_order = earlier.number <= later.number;
+    const std::string memory =
+        object({text_field("kind", kKinds[static_cast<std::size_t>(block.kind)]), field("number", block.number),
+                field("size", block.size), text_field("function", places_[block.allocated].function),
+                field("frames", frames_of(block.allocated))});
+    output_.write(
+        object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(earlier, later)),
+                field("memory", memory), field("offset", conflict.offset), field("bytes", conflict.bytes),
+                field("first", use_of(earlier)), field("second", use_of(later)),
+                field("why", reason_for(earlier, later, lane)),
+                field("fix", is_in_order ? fix_for(earlier, later) : fix_for(later, earlier))}));
+}
+
+void Reports::write_count(Seen &seen) {
+    seen.written = seen.count;
+    output_.write(object({text_field("kind", "count"), field("id", seen.id), field("count", seen.count)}));
+}
+
+void Reports::note(const std::string &text) {
+    output_.write(object({text_field("kind", "note"), text_field("text", text)}));
+}
+
+void Reports::waited(PlaceId place, std::uint32_t stream, bool is_redundant) {
+    Waits &waits = waits_[place];
+    waits.stream = stream;
+    ++(is_redundant ? waits.redundant : waits.useful);
+}
+
+void Reports::waited_without_record(PlaceId place, std::uint32_t stream) {
+    Waits &waits = waits_[place];
+    waits.stream = stream;
+    ++waits.unbound;
+}
+
+void Reports::finish() {
+    for (auto &it : seen_) {
+        if (it.second.written != it.second.count) {
+            write_count(it.second);
+        }
+    }
+    const auto hint = [&](PlaceId place, const Waits &waits, const char *what, std::uint64_t count) {
+        const std::uint64_t id = output_.number();
+        output_.write(object({text_field("kind", "hint"), field("id", id), text_field("hint", what),
+                              text_field("function", places_[place].function), field("stream", waits.stream),
+                              field("count", count), field("frames", frames_of(place))}));
+    };
+    for (const auto &it : waits_) {
+        if (it.second.redundant > 0 && it.second.useful == 0) {
+            hint(it.first, it.second, "redundant_wait", it.second.redundant);
+        }
+        if (it.second.unbound > 0) {
+            hint(it.first, it.second, "wait_without_record", it.second.unbound);
+        }
+    }
+    waits_.clear();
+}
+
+}  // namespace aclsim::races

@@ -1,0 +1,62 @@
+// Reports of the race check: one for each pair of places, with a count.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "observe/races/blocks.h"
+#include "observe/races/lane.h"
+#include "observe/races/places.h"
+
+namespace aclsim::races {
+
+// Place to which the lines of reports go.
+class Output {
+  public:
+    virtual ~Output() = default;
+    virtual std::uint64_t number() = 0;  // for the next finding
+    virtual void write(const std::string &json) = 0;
+};
+
+class Reports {
+  public:
+    Reports(const Places &places, Output &output) : places_(places), output_(output) {}
+
+    // `lane` is that of the later access; nullptr for the host.
+    void race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane);
+    void note(const std::string &text);
+    // Collects waits for hints: a wait that never ordered anything new is redundant.
+    void waited(PlaceId place, std::uint32_t stream, bool is_redundant);
+    void waited_without_record(PlaceId place, std::uint32_t stream);
+    // Writes the final counts, and the hints.
+    void finish();
+    std::uint64_t count() const { return count_; }
+
+  private:
+    struct Seen {
+        std::uint64_t id;
+        std::uint64_t count = 0;
+        std::uint64_t written = 0;
+    };
+    struct Waits {
+        std::uint32_t stream = 0;
+        std::uint64_t redundant = 0;
+        std::uint64_t useful = 0;
+        std::uint64_t unbound = 0;
+    };
+    void write_count(Seen &seen);
+    std::string frames_of(PlaceId place) const;
+    std::string use_of(const Use &use) const;
+    std::string reason_for(const Use &earlier, const Use &later, const Lane *lane) const;
+    std::string fix_for(const Use &first, const Use &second) const;
+
+    const Places &places_;
+    Output &output_;
+    std::map<std::pair<PlaceId, PlaceId>, Seen> seen_;
+    std::map<PlaceId, Waits> waits_;
+    std::uint64_t count_ = 0;
+};
+
+}  // namespace aclsim::races

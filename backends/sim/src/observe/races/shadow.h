@@ -1,0 +1,123 @@
+// Shadow memory of one allocation: the newest accesses to each of its bytes.
+//
+// An access is forgotten as soon as a later one that it precedes takes its place: a write takes the place of all, a
+// read that of reads. Two accesses are therefore reported exactly if they are unordered, conflict, and nothing between
+// them has taken the place of the first one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/facts.h"
+#include "observe/races/use.h"
+
+namespace aclsim::races {
+
+// One access in most cases; a list for unordered ones.
+class Uses {
+  public:
+    bool empty() const { return !one_; }
+    template <class Function>
+    void each(Function function) const {
+        if (one_) {
+            function(one_);
+        }
+        if (more_) {
+            for (const UseRef &use : *more_) {
+                function(use);
+            }
+        }
+    }
+    void set(const UseRef &use) {
+        one_ = use;
+        more_.reset();
+    }
+    void add(const UseRef &use);
+    // Removes the accesses that precede the present one.
+    void forget_before(const Now &now);
+    // Keeps only accesses that the other one has, too.
+    void keep_common(const Uses &other);
+    void clear() {
+        one_ = {};
+        more_.reset();
+    }
+    bool is_single() const { return one_ && !more_; }
+    const UseRef &single() const { return one_; }
+    bool operator==(const Uses &other) const {
+        return one_ == other.one_ && (more_ == other.more_ || (more_ && other.more_ && *more_ == *other.more_));
+    }
+
+  private:
+    void assign(std::vector<UseRef> list);
+    UseRef one_;
+    std::shared_ptr<const std::vector<UseRef>> more_;
+};
+
+// Overlap of the present access with an earlier one that it is not ordered with.
+struct Conflict {
+    UseRef earlier;
+    std::uint64_t offset;  // of the first such byte
+    std::uint64_t bytes;
+};
+
+class Shadow {
+  public:
+    static constexpr std::size_t kMostSegments = 1'000'000;
+
+    // Created by the allocation.
+    Shadow(std::uint64_t size, const UseRef &allocation);
+    // Adds the access to the bytes, and appends the conflicts. Returns false if older accesses were forgotten because
+    // there were too many segments.
+    bool access(std::uint64_t begin, std::uint64_t end, const UseRef &use, const Now &now,
+                std::vector<Conflict> &conflicts);
+    std::size_t segments() const { return count_; }
+    std::uint64_t size() const { return size_; }
+    // Calls the function for every remembered access.
+    template <class Function>
+    void each(Function function) const {
+        for (const auto &chunk : chunks_) {
+            for (const Segment &segment : chunk->list) {
+                segment.writes.each(function);
+                segment.reads.each(function);
+            }
+        }
+    }
+
+  private:
+    struct Segment {
+        std::uint64_t begin;  // it ends where the next one begins
+        Uses writes;
+        Uses reads;
+        bool has_same_uses(const Segment &other) const { return writes == other.writes && reads == other.reads; }
+    };
+    // Segments in two levels, so that an insertion moves few of them.
+    struct Chunk {
+        std::vector<Segment> list;
+    };
+    struct Position {
+        std::size_t chunk;
+        std::size_t index;
+    };
+    static constexpr std::size_t kChunk = 64;
+
+    Segment &at(const Position &position) { return chunks_[position.chunk]->list[position.index]; }
+    std::uint64_t end_of(const Position &position) const;
+    Position find(std::uint64_t offset) const;
+    bool next(Position &position) const;
+    Position split(std::uint64_t offset);
+    void insert_behind(const Position &position, Segment segment);
+    void remove(const Position &position);
+    void merge(std::uint64_t begin, std::uint64_t end);
+    static void visit(Segment &segment, std::uint64_t end, const UseRef &use, const Now &now,
+                      std::vector<Conflict> &conflicts);
+    void coarsen();
+
+    const std::uint64_t size_;
+    std::size_t count_ = 1;
+    std::vector<std::unique_ptr<Chunk>> chunks_;
+};
+
+}  // namespace aclsim::races
