@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs under the race check: it reports the races that a slow reference finds, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from support.effort import cases
+from support.races import EVENTS, MEMORIES, NOTIFIES, STREAMS, UNITS, Call, Deadlock, Reference, Runner
+from support.races import line_of, races_of, source_of
+
+pytestmark = pytest.mark.simulator("race check")
+
+streams, events = st.integers(0, STREAMS - 1), st.integers(0, EVENTS - 1)
+memories = st.integers(0, len(MEMORIES) - 1)
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> tuple[int, int, int]:
+    """Return where a target begins, where a source begins, and a number of units."""
+    count = draw(st.integers(1, 4))
+    return draw(st.integers(0, UNITS - count)), draw(st.integers(0, UNITS - count)), count
+
+
+@st.composite
+def transfers(draw: st.DrawFn) -> Call:
+    name = draw(st.sampled_from(["fill", "fill", "copy", "copy", "copy", "copy_rows", "blocking_copy"]))
+    stream, target, source = draw(streams), draw(memories), draw(memories)
+    begin, from_, count = draw(ranges())
+    if name == "fill":
+        target %= 2
+    elif target == source:  # a copy within one memory must not overlap itself
+        source = (source + 1) % len(MEMORIES)
+    return Call(name, stream, 0, target, source, begin, count, from_)
+
+
+@st.composite
+def host_accesses(draw: st.DrawFn) -> Call:
+    name = draw(st.sampled_from(["host_read", "host_write", "host_function_read", "host_function_write"]))
+    begin, from_, count = draw(ranges())
+    return Call(name, draw(streams), 0, 2, 2, begin, count, from_)
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> list[Call]:
+    """Return something that brings order, or would with the rest of it."""
+    one, other, event = draw(streams), draw(streams), draw(events)
+    kind = draw(st.sampled_from(["hand over", "hand over", "record", "wait", "host", "host", "event", "renew", "free"]))
+    if kind == "hand over":
+        return [Call("record", one, event), Call("wait", other, event)]
+    if kind == "host":
+        return [Call(draw(st.sampled_from(["synchronize", "poll"])), one)]
+    if kind == "event":
+        return [Call("synchronize_event", other=event)]
+    if kind == "renew":
+        return [Call("renew_stream", one)]
+    if kind == "free":
+        return [Call("free", target=draw(memories))]
+    return [Call(kind, one, event)]
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> list[Call]:
+    parts = draw(
+        st.lists(st.one_of(transfers().map(lambda it: [it]), host_accesses().map(lambda it: [it]), orders()), max_size=14)
+    )
+    calls = [call for part in parts for call in part]
+    for notify in range(NOTIFIES):
+        if draw(st.booleans()):  # a wait may come before its record
+            for name in ("notify", "await_notify"):
+                calls.insert(draw(st.integers(0, len(calls))), Call(name, draw(streams), notify))
+    return calls
+
+
+@pytest.fixture(scope="module", params=["2", "1"], ids=["two workers", "one worker"])
+def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
+    running = Runner(ASCEND_RT_SIM_WORKERS=request.param)
+    yield running
+    running.close()
+
+
+def reference_of(calls: list[Call]) -> Reference:
+    try:
+        return Reference(calls)
+    except Deadlock:
+        assume(False)
+        raise
+
+
+@settings(max_examples=cases(150), deadline=None, suppress_health_check=list(HealthCheck))
+@given(calls=programs())
+def test_the_reported_races_are_those_of_the_reference(runner: Runner, calls: list[Call]) -> None:
+    reference = reference_of(calls)
+    assert races_of(runner.run(source_of(calls))) == reference.races, source_of(calls)
+
+
+def repaired(calls: list[Call], finding: dict[str, Any]) -> tuple[list[Call], dict[int, int]]:
+    """Return the program with the proposed repair, and the new number of each line."""
+    fix = finding["fix"]
+    added: dict[int, list[Call]] = {}  # behind each line
+    if fix["case"] == "event":
+        after, before = line_of(fix["record_after"]), line_of(fix["wait_before"])
+        added.setdefault(after, []).append(replace(calls[after - 1], name="record", other=EVENTS))
+        added.setdefault(before - 1, []).append(replace(calls[before - 1], name="wait", other=EVENTS))
+    else:
+        before = line_of(fix["before"])
+        (racing,) = (finding[it] for it in ("first", "second") if finding[it]["stream"] is not None)
+        added[before - 1] = [replace(calls[line_of(racing["frames"]) - 1], name="synchronize")]
+    result = list(added.get(0, []))
+    numbers: dict[int, int] = {}
+    for line, call in enumerate(calls, 1):
+        result.append(call)
+        numbers[line] = len(result)
+        result += added.get(line, [])
+    return result, numbers
+
+
+@settings(max_examples=cases(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(calls=programs())
+def test_a_proposed_repair_silences_the_report(runner: Runner, calls: list[Call]) -> None:
+    reference_of(calls)
+    for finding in runner.run(source_of(calls)):
+        if finding["kind"] != "race":
+            continue
+        mended, numbers = repaired(calls, finding)
+        try:
+            Reference(mended)
+        except Deadlock:
+            continue  # a wait for a later call: no place for the repair in this order of calls
+        pair = sorted(numbers[line_of(finding[it]["frames"])] for it in ("first", "second"))
+        assert tuple(pair) not in races_of(runner.run(source_of(mended))), (source_of(calls), source_of(mended))

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs for the race check, and a slow reference that finds their races by reachability.
+
+A program is a list of calls over streams, events, notifies and memory, one on each line of its source. The reference
+makes a graph of it: one node for each call of the host and one for each task, and an edge for each thing that brings
+order. Two accesses race if neither reaches the other. Like the check, the reference goes through the actions in the
+order of calls, puts tasks aside that wait for a later call, and forgets an access as soon as a later one that it
+precedes takes its place: a write takes the place of everything, a read that of reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+STREAMS, EVENTS, NOTIFIES = 4, 3, 2  # and one event more, for repairs
+MEMORIES = ("device0", "device1", "pinned")
+UNITS, UNIT_BYTES = 8, 64  # accesses are of whole units
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a program; the meaning of the numbers depends on its name."""
+
+    name: str
+    stream: int = 0
+    other: int = 0  # event or notify
+    target: int = 0  # index in MEMORIES
+    source: int = 0
+    begin: int = 0
+    count: int = 1
+    from_: int = 0
+
+    @property
+    def accesses(self) -> list[tuple[str, int, bool]]:
+        """What it touches: memory, unit, and whether it is written."""
+        return list(self._accesses())
+
+    def _accesses(self) -> Iterator[tuple[str, int, bool]]:
+        reads, writes, strided = READS[self.name], WRITES[self.name], self.name == "copy_rows"
+        for i in range(0, self.count, 2 if strided else 1):
+            if reads:
+                yield MEMORIES[self.source], self.from_ + i, False
+            if writes:
+                yield MEMORIES[self.target], self.begin + i, True
+
+
+# Source of each call: {t}, {s} are the first bytes, {n} is a number of bytes.
+SOURCES = {
+    "fill": "ok(lib.aclrtMemsetAsync({t}, {n}, 1, {n}, S[{stream}]))",
+    "copy": "ok(lib.aclrtMemcpyAsync({t}, {n}, {s}, {n}, DEFAULT, S[{stream}]))",
+    "copy_rows": "ok(lib.aclrtMemcpy2dAsync({t}, 128, {s}, 128, 64, {rows}, {kind}, S[{stream}]))",
+    "host_function_read": "host_function(S[{stream}], {s}, {n}, READ)",
+    "host_function_write": "host_function(S[{stream}], {t}, {n}, WRITE)",
+    "blocking_copy": "ok(lib.aclrtMemcpy({t}, {n}, {s}, {n}, {kind}))",
+    "host_read": "ok(lib.aclsimNoteHostAccess(access({s}, {n}, READ)))",
+    "host_write": "ok(lib.aclsimNoteHostAccess(access({t}, {n}, WRITE)))",
+    "record": "ok(lib.aclrtRecordEvent(E[{other}], S[{stream}]))",
+    "wait": "ok(lib.aclrtStreamWaitEvent(S[{stream}], E[{other}]))",
+    "notify": "ok(lib.aclrtRecordNotify(N[{other}], S[{stream}]))",
+    "await_notify": "ok(lib.aclrtWaitAndResetNotify(N[{other}], S[{stream}], 0))",
+    "synchronize": "ok(lib.aclrtSynchronizeStream(S[{stream}]))",
+    "synchronize_event": "ok(lib.aclrtSynchronizeEvent(E[{other}]))",
+    "poll": "poll(S[{stream}])",
+    "renew_stream": "renew(S, {stream})",
+    "free": "renew_memory('{memory}')",
+}
+TASKS = {name for name, source in SOURCES.items() if "S[{stream}]" in source} - {"synchronize", "poll"}
+READS = {name: "{s}" in source for name, source in SOURCES.items()}
+WRITES = {name: "{t}" in source for name, source in SOURCES.items()}
+
+KINDS = {(0, 0): "D2D", (0, 1): "H2D", (1, 0): "D2H", (1, 1): "H2H"}  # (target is pinned, source is pinned)
+
+
+def source_of(calls: list[Call]) -> str:
+    """Return the program: call i is on line i + 1."""
+    lines = []
+    for call in calls:
+        first = {
+            "t": f"at('{MEMORIES[call.target]}', {call.begin * UNIT_BYTES})",
+            "s": f"at('{MEMORIES[call.source]}', {call.from_ * UNIT_BYTES})",
+            "n": call.count * UNIT_BYTES,
+            "rows": (call.count + 1) // 2,
+            "kind": KINDS[int(call.target == 2), int(call.source == 2)],
+            "memory": MEMORIES[call.target],
+        }
+        lines.append(SOURCES[call.name].format(stream=call.stream, other=call.other, **first))
+    return "\n".join(lines) + "\n"
+
+
+class Deadlock(Exception):
+    """The program would wait for ever."""
+
+
+@dataclass
+class _Action:
+    line: int
+    node: int
+    stream: int | None  # None: of the host
+    accesses: list[tuple[str, int, bool]]
+    frees: bool = False
+    after: list[_Action] = field(default_factory=list)
+
+
+class Reference:
+    """Races of a program, as pairs of lines."""
+
+    def __init__(self, calls: list[Call]) -> None:
+        self._before: list[int] = []  # for each node the set of those before it, as bits
+        self._edges: list[list[int]] = []
+        self._actions = list(self._make(calls))
+        self._close()
+        self.races = self._find(self._in_order())
+
+    def _node(self, *before: int | None) -> int:
+        self._edges.append([it for it in before if it is not None])
+        return len(self._edges) - 1
+
+    def _make(self, calls: list[Call]) -> Iterator[_Action]:
+        host: int | None = None
+        newest: dict[int, _Action] = {}  # by stream
+        recorded: dict[int, _Action] = {}
+        notified: dict[int, list[_Action]] = {}
+        awaiting: dict[int, list[_Action]] = {}
+        for line, call in enumerate(calls, 1):
+            learned = None
+            if call.name in ("synchronize", "poll", "renew_stream") and call.stream in newest:
+                learned = newest[call.stream].node
+            elif call.name == "synchronize_event" and call.other in recorded:
+                learned = recorded[call.other].node
+            host = self._node(host, learned)
+            if call.name not in TASKS:
+                accesses = call.accesses
+                if call.name == "free":
+                    accesses = [(MEMORIES[call.target], unit, True) for unit in range(UNITS)]
+                yield _Action(line, host, None, accesses, call.name == "free")
+                if call.name == "renew_stream":
+                    newest.pop(call.stream, None)
+                continue
+            last = newest.get(call.stream)
+            task = _Action(line, self._node(host, None if last is None else last.node), call.stream, call.accesses)
+            newest[call.stream] = task
+            if call.name == "record":
+                recorded[call.other] = task
+            elif call.name == "wait" and call.other in recorded:
+                self._order(recorded[call.other], task)
+            elif call.name == "notify":
+                notified.setdefault(call.other, []).append(task)
+            elif call.name == "await_notify":
+                awaiting.setdefault(call.other, []).append(task)
+            yield task
+        for notify, waits in awaiting.items():
+            records = notified.get(notify, [])
+            if len(records) != len(waits):
+                raise Deadlock
+            for record, wait in zip(records, waits, strict=True):
+                self._order(record, wait)
+        if any(notify not in awaiting for notify in notified):
+            raise Deadlock  # not one, but what it sets would be taken by another program
+
+    def _order(self, before: _Action, after: _Action) -> None:
+        self._edges[after.node].append(before.node)
+        after.after.append(before)
+
+    def _close(self) -> None:
+        """Determine what is before each node; a cycle is a deadlock."""
+        count = len(self._edges)
+        self._before = [-1] * count
+        open_ = [[node] for node in range(count)]
+        under_way: set[int] = set()
+        for path in open_:
+            while path:
+                node = path[-1]
+                if self._before[node] >= 0:
+                    path.pop()
+                    continue
+                under_way.add(node)
+                missing = [it for it in self._edges[node] if self._before[it] < 0]
+                if any(it in under_way for it in missing):
+                    raise Deadlock
+                if missing:
+                    path.append(missing[0])
+                    continue
+                under_way.discard(node)
+                bits = 0
+                for it in self._edges[node]:
+                    bits |= self._before[it] | (1 << it)
+                self._before[node] = bits
+                path.pop()
+
+    def _is_before(self, one: _Action, other: _Action) -> bool:
+        return bool(self._before[other.node] >> one.node & 1)
+
+    def _in_order(self) -> Iterator[_Action]:
+        """Go through the actions in the order of calls, behind what they wait for."""
+        taken: set[int] = set()
+        parked: dict[int, list[_Action]] = {}
+
+        def is_ready(action: _Action) -> bool:
+            return all(id(it) in taken for it in action.after)
+
+        for action in sorted(self._actions, key=lambda it: it.line):
+            queue = parked.setdefault(action.stream, []) if action.stream is not None else []
+            if action.stream is not None and (queue or not is_ready(action)):
+                queue.append(action)
+                continue
+            taken.add(id(action))
+            yield action
+            while any(queue and is_ready(queue[0]) for queue in parked.values()):
+                for queue in parked.values():
+                    while queue and is_ready(queue[0]):
+                        taken.add(id(queue[0]))
+                        yield queue.pop(0)
+
+    def _find(self, actions: Iterator[_Action]) -> set[tuple[int, int]]:
+        races: set[tuple[int, int]] = set()
+        seen: dict[tuple[str, int], list[tuple[_Action, bool]]] = {}
+        for action in actions:
+            for memory, unit, is_write in action.accesses:
+                entries = seen.setdefault((memory, unit), [])
+                for earlier, was_write in entries:
+                    if earlier is not action and (is_write or was_write) and not self._is_before(earlier, action):
+                        races.add((min(earlier.line, action.line), max(earlier.line, action.line)))
+                entries[:] = [
+                    (earlier, was_write)
+                    for earlier, was_write in entries
+                    if not ((earlier is action or self._is_before(earlier, action)) and (is_write or not was_write))
+                ]
+                entries.append((action, is_write))
+                if action.frees:
+                    del seen[memory, unit]
+        return races
+
+
+RUNNER = """
+import json, os, sys
+from ascend_rt import Device, ffi, lib
+
+device = Device(0)
+device.set_current()
+DEFAULT = lib.ACL_MEMCPY_DEFAULT
+D2D, H2D = lib.ACL_MEMCPY_DEVICE_TO_DEVICE, lib.ACL_MEMCPY_HOST_TO_DEVICE
+D2H, H2H = lib.ACL_MEMCPY_DEVICE_TO_HOST, lib.ACL_MEMCPY_HOST_TO_HOST
+READ, WRITE = lib.ACLSIM_ACCESS_READ, lib.ACLSIM_ACCESS_WRITE
+S, E, N, M = [], [], [], {}
+kept = []
+
+def ok(code):
+    assert code == 0, code
+
+def new(kind, function, *arguments):
+    out = ffi.new(kind)
+    ok(getattr(lib, function)(out, *arguments))
+    return out[0]
+
+def at(memory, offset):
+    return ffi.cast("char *", M[memory]) + offset
+
+def access(address, size, mode):
+    shape = ffi.new("int64_t[1]", [size])
+    found = ffi.new("aclsimAccess *", dict(address=address, mode=mode, elementSize=1, rank=1, shape=shape))
+    kept.append((shape, found))
+    return found
+
+def host_function(stream, address, size, mode):
+    noted = access(address, size, mode)
+    @ffi.callback("void(void *)")
+    def run(_):
+        lib.aclsimNoteHostAccess(noted)
+    kept.append(run)
+    ok(lib.aclrtLaunchHostFunc(stream, run, ffi.NULL))
+
+def poll(stream):
+    status = ffi.new("aclrtStreamStatus *")
+    while True:
+        ok(lib.aclrtStreamQuery(stream, status))
+        if status[0] == lib.ACL_STREAM_STATUS_COMPLETE:
+            return
+
+def renew(streams, index):
+    ok(lib.aclrtSynchronizeStream(streams[index]))
+    ok(lib.aclrtDestroyStream(streams[index]))
+    streams[index] = new("aclrtStream *", "aclrtCreateStream")
+
+def renew_memory(memory):
+    if memory == "pinned":
+        ok(lib.aclrtFreeHost(M[memory]))
+        M[memory] = new("void **", "aclrtMallocHost", SIZE)
+    else:
+        ok(lib.aclrtFree(M[memory]))
+        M[memory] = new("void **", "aclrtMalloc", SIZE, 0)
+
+def run(number, source):
+    S[:] = [new("aclrtStream *", "aclrtCreateStream") for _ in range(STREAMS)]
+    E[:] = [new("aclrtEvent *", "aclrtCreateEventExWithFlag", lib.ACL_EVENT_SYNC) for _ in range(EVENTS + 1)]
+    N[:] = [new("aclrtNotify *", "aclrtCreateNotify", 0) for _ in range(NOTIFIES)]
+    M.update(device0=new("void **", "aclrtMalloc", SIZE, 0), device1=new("void **", "aclrtMalloc", SIZE, 0),
+             pinned=new("void **", "aclrtMallocHost", SIZE))
+    exec(compile(source, f"program{number}", "exec"), globals())
+    for it in S:
+        ok(lib.aclrtSynchronizeStream(it))
+        ok(lib.aclrtDestroyStream(it))
+    for it in E:
+        ok(lib.aclrtDestroyEvent(it))
+    for it in N:
+        ok(lib.aclrtDestroyNotify(it))
+    for memory in ("device0", "device1"):
+        ok(lib.aclrtFree(M[memory]))
+    ok(lib.aclrtFreeHost(M["pinned"]))
+    kept.clear()
+
+for line in sys.stdin:
+    number, source = json.loads(line)
+    run(number, source)
+    print("done", flush=True)
+"""
+
+
+class Runner:
+    """A process that runs programs under the race check and returns what is reported of each."""
+
+    def __init__(self, **variables: str) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="ascend_rt-")
+        sizes = f"SIZE, STREAMS, EVENTS, NOTIFIES = {UNITS * UNIT_BYTES}, {STREAMS}, {EVENTS}, {NOTIFIES}\n"
+        environment = {
+            **os.environ,
+            "ASCEND_RT_BACKEND": "sim",
+            "ASCEND_RT_SIM_CHECK": "races",
+            "ASCEND_RT_SIM_CHECK_DIRECTORY": self._directory.name,
+            **variables,
+        }
+        command = [sys.executable, "-c", sizes + RUNNER]
+        self._process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._count = 0
+        self._read = 0
+
+    def run(self, source: str) -> list[dict[str, Any]]:
+        """Return the findings of a program."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._count += 1
+        self._process.stdin.write(json.dumps([self._count, source]) + "\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], 60)
+        assert ready, f"the program does not end:\n{source}"
+        assert self._process.stdout.readline() == "done\n", f"the program has failed:\n{source}"
+        lines = self._file.read_text().splitlines() if self._file.exists() else []
+        found = [json.loads(line) for line in lines[self._read :]]
+        self._read = len(lines)
+        return found
+
+    @property
+    def _file(self) -> Path:
+        return Path(self._directory.name, f"{self._process.pid}.jsonl")
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        assert self._process.wait(60) == 0
+        self._directory.cleanup()
+
+
+def line_of(frames: list[str]) -> int:
+    """Return the line of the program that a place is on."""
+    named = [frame for frame in frames if frame.startswith("program")]
+    return int(named[-1].split(":")[1].split(" ")[0])
+
+
+def races_of(findings: list[dict[str, Any]]) -> set[tuple[int, int]]:
+    """Return the reported races as pairs of lines."""
+    races = set()
+    for it in findings:
+        if it["kind"] == "race":
+            lines = sorted((line_of(it["first"]["frames"]), line_of(it["second"]["frames"])))
+            races.add((lines[0], lines[1]))
+    return races
