@@ -9,6 +9,7 @@ stream.
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 # torch_npu's own queue in front of the stream is off: it goes on after a failed operator, with data that was never
@@ -23,8 +24,11 @@ from ascend_rt.backends import sim  # noqa: E402
 
 # ``ascend-rt run`` sets the environment, and puts the libraries that torch_npu is linked with on the loader's path.
 # Without it they are found if they are in the process already.
-if driver.library().backend == "sim":
+_choice = driver.choice()
+if _choice.backend == "sim":
     os.environ.update(torch_environment.added_to(os.environ))
+    for _path in _choice.paths:
+        ctypes.CDLL(_path)
     sim.load_companions()
 
 import torch_npu  # noqa: E402
@@ -39,3 +43,6 @@ if not _is_without_queue and torch_npu.npu.is_initialized():
         "start the program with 'ascend-rt run --backend sim'"
     )
 _install.install()
+# This package's part of the runtime begins with the first use of a device. Until then the process may fork, and its
+# children may use the device.
+torch_npu.npu._lazy_call(driver.library)

@@ -47,7 +47,9 @@ def load() -> ctypes.CDLL:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with (path.parent / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # one of several processes that begin together builds
+            # One of several processes that begin together builds. The lock belongs to the process: that of flock would
+            # stay with a forked child, which has the open file too, and would wait for itself.
+            fcntl.lockf(lock, fcntl.LOCK_EX)
             if not path.exists():
                 _build(path)
     return ctypes.CDLL(str(path))

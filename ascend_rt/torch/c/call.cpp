@@ -25,6 +25,7 @@ class Call {
         : op_(op), stack_(*stack), arguments_(torch::jit::last(*stack, op.schema.arguments().size())) {}
 
     void run() {
+        refuse_in_forked_child(op_.handle);
         const c10::Device device = find_device();
         const c10::DeviceGuard guard(device);
         device_ = device.index();
@@ -239,6 +240,7 @@ class Call {
 void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) { Call(op_, stack).run(); }
 
 void Theirs::call(c10::Device device, Stack &stack) const {
+    refuse_in_forked_child(kernel_.opHandle());
     raise_failure(device.index());
     try {
         kernel_.callBoxed(kernel_.opHandle(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);

@@ -6,9 +6,8 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <mutex>
-#include <set>
-#include <utility>
+#include <array>
+#include <atomic>
 
 #include "adapter.h"
 #include "failure.h"
@@ -44,16 +43,18 @@ void let_wait(c10::Device waiting, c10::Device device) {
     event.block(streams.getStream(waiting));
 }
 
-// Once for each pair. Where that is refused the copy is refused as well, and says why.
+constinit std::array<std::array<std::atomic<bool>, kMostDevices>, kMostDevices> has_allowed{};
+
+// Once for each pair; two threads may do it at the same time, which leaves the same as once. Where that is refused the
+// copy is refused as well, and says why.
 void allow_copies(std::int8_t from, std::int8_t to) {
-    static auto *allowed = new std::set<std::pair<std::int8_t, std::int8_t>>;
-    static auto *mutex = new std::mutex;
-    const std::lock_guard<std::mutex> lock(*mutex);
-    if (allowed->emplace(from, to).second) {
+    std::atomic<bool> &is_done = has_allowed.at(static_cast<std::size_t>(from)).at(static_cast<std::size_t>(to));
+    if (!is_done.load(std::memory_order_acquire)) {
         const c10::DeviceGuard guard(c10::Device(c10::DeviceType::PrivateUse1, from));
         if (aclrtDeviceEnablePeerAccess(to, 0) != ACL_SUCCESS) {
             aclGetRecentErrMsg();
         }
+        is_done.store(true, std::memory_order_release);
     }
 }
 
@@ -70,6 +71,7 @@ void move_between_devices(const at::Tensor &to, const at::Tensor &from) {
 Copy::Copy(c10::OperatorHandle handle) : theirs_(handle), on_device_(handle) {}
 
 void Copy::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, Stack *stack) {
+    refuse_in_forked_child(handle);
     const at::Tensor to = torch::jit::peek(*stack, 0, 3).toTensor();
     const at::Tensor from = torch::jit::peek(*stack, 1, 3).toTensor();
     const bool is_within_device = to.device() == from.device();

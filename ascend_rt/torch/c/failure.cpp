@@ -3,50 +3,37 @@
 
 #include <c10/util/Exception.h>
 
-#include <atomic>
-#include <map>
-#include <mutex>
+#include <array>
+
+#include "first_made.h"
+#include "operator.h"
 
 namespace ascend_rt {
 namespace {
 
-struct Failures {
-    std::mutex mutex;
-    std::map<std::int8_t, std::string> of_devices;
-    std::string first;
-    std::atomic<bool> has_any{false};
-};
+constinit std::array<FirstMade<std::string>, kMostDevices> failures_of_devices;
+constinit FirstMade<std::string> failure_of_any;
 
-Failures &failures() {
-    static auto *all = new Failures;  // tasks may fail while the process ends
-    return *all;
+FirstMade<std::string> &failure_of(std::int8_t device) {
+    return failures_of_devices.at(static_cast<std::size_t>(device));
 }
 
 }  // namespace
 
 void note_failure(std::int8_t device, const std::string &text) {
-    Failures &all = failures();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    all.of_devices.emplace(device, text);
-    if (all.first.empty()) {
-        all.first = text;
-    }
-    all.has_any = true;
+    const auto copied = [&] { return text; };
+    failure_of(device).get(copied);
+    failure_of_any.get(copied);
 }
 
 std::string first_failure() {
-    Failures &all = failures();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    return all.first;
+    const std::string *found = failure_of_any.find();
+    return found != nullptr ? *found : "";
 }
 
 void raise_failure(std::int8_t device) {
-    Failures &all = failures();
-    if (all.has_any) {
-        const std::lock_guard<std::mutex> lock(all.mutex);
-        const auto found = all.of_devices.find(device);
-        TORCH_CHECK(found == all.of_devices.end(), found->second);
-    }
+    const std::string *found = failure_of(device).find();
+    TORCH_CHECK(found == nullptr, *found);
 }
 
 }  // namespace ascend_rt

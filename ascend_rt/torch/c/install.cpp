@@ -57,13 +57,14 @@ constexpr Kind kKinds[] = {
     {"dropout", DispatchKey::PrivateUse1, plain<&native_dropout>},
 };
 
+auto &registered = *new std::vector<c10::RegistrationHandleRAII>;  // forever
+
 void install(const std::string &kind, const std::string &name) {
     for (const Kind &known : kKinds) {
         if (kind == known.name) {
             const c10::OperatorName parsed = parse_name(name);
             c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
-            static auto *registered = new std::vector<c10::RegistrationHandleRAII>;  // forever
-            registered->push_back(dispatcher.registerImpl(
+            registered.push_back(dispatcher.registerImpl(
                 parsed, known.key,
                 known.make(dispatcher.findSchemaOrThrow(parsed.name.c_str(), parsed.overload_name.c_str())),
                 std::nullopt, nullptr, "ascend_rt.torch"));

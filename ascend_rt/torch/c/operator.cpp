@@ -2,19 +2,20 @@
 #include "operator.h"
 
 #include <map>
-#include <mutex>
-#include <set>
 
 #include "abi/acl.h"
 #include "abi/aclsim.h"
+#include "first_made.h"
+#include "forks.h"
 #include "task.h"
 
 namespace ascend_rt {
 namespace {
 
-std::mutex mutex;
+using Overloads = std::multimap<std::string, c10::OperatorHandle>;
+
 std::string object;  // file of kernels without code
-aclrtBinHandle binary = nullptr;
+constinit std::atomic<aclrtBinHandle> binary{nullptr};
 
 std::vector<int> find_returns(const c10::FunctionSchema &schema) {
     std::vector<int> found;
@@ -61,22 +62,20 @@ bool writes_returns_of(const c10::FunctionSchema &out, const c10::FunctionSchema
     return true;
 }
 
-const std::multimap<std::string, c10::OperatorHandle> &overloads() {
-    static const auto *found = [] {
-        auto *all = new std::multimap<std::string, c10::OperatorHandle>;
-        c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
-        for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
-            if (const auto handle = dispatcher.findSchema(name)) {
-                all->emplace(name.name, *handle);
-            }
+Overloads find_overloads() {
+    Overloads all;
+    c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
+        if (const auto handle = dispatcher.findSchema(name)) {
+            all.emplace(name.name, *handle);
         }
-        return all;
-    }();
-    return *found;
+    }
+    return all;
 }
 
 std::optional<c10::OperatorHandle> find_out(const c10::FunctionSchema &schema) {
-    const auto [first, last] = overloads().equal_range(schema.name());
+    static constinit FirstMade<Overloads> overloads;
+    const auto [first, last] = overloads.get(find_overloads).equal_range(schema.name());
     for (auto it = first; it != last; ++it) {
         // A kernel that only calls the operator itself and copies saves nothing.
         if (writes_returns_of(it->second.schema(), schema) &&
@@ -87,22 +86,21 @@ std::optional<c10::OperatorHandle> find_out(const c10::FunctionSchema &schema) {
     return std::nullopt;
 }
 
-aclrtFuncHandle load(const std::string &name) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (binary == nullptr) {
+// Threads that come at the same time all load it; the first one's stays.
+aclrtBinHandle loaded_binary(const std::string &name) {
+    aclrtBinHandle found = binary.load(std::memory_order_acquire);
+    if (found == nullptr) {
         aclrtBinaryLoadOption lazy{ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD, {1}};
         const aclrtBinaryLoadOptions options{&lazy, 1};
-        require(aclrtBinaryLoadFromData(object.data(), object.size(), &options, &binary), "aclrtBinaryLoadFromData",
+        aclrtBinHandle fresh = nullptr;
+        require(aclrtBinaryLoadFromData(object.data(), object.size(), &options, &fresh), "aclrtBinaryLoadFromData",
                 name);
+        if (binary.compare_exchange_strong(found, fresh, std::memory_order_acq_rel)) {
+            return fresh;
+        }
+        require(aclrtBinaryUnLoad(fresh), "aclrtBinaryUnLoad", name);
     }
-    aclrtFuncHandle kernel = nullptr;
-    require(aclrtBinaryGetFunction(binary, name.c_str(), &kernel), "aclrtBinaryGetFunction", name);
-    static auto *registered = new std::set<std::string>;
-    if (registered->insert(name).second) {
-        const aclsimKernel stand_in{run_task, nullptr, nullptr, 0};
-        require(aclsimRegisterKernel(name.c_str(), &stand_in), "aclsimRegisterKernel", name);
-    }
-    return kernel;
+    return found;
 }
 
 }  // namespace
@@ -162,10 +160,20 @@ aclrtFuncHandle Operator::kernel(std::int8_t device) {
     std::atomic<aclrtFuncHandle> &slot = kernels_.at(static_cast<std::size_t>(device));
     aclrtFuncHandle found = slot.load(std::memory_order_acquire);
     if (found == nullptr) {
-        found = load(name);
+        require(aclrtBinaryGetFunction(loaded_binary(name), name.c_str(), &found), "aclrtBinaryGetFunction", name);
+        register_code();
         slot.store(found, std::memory_order_release);
     }
     return found;
+}
+
+// Once for all devices. Two threads may do it at the same time, which leaves the same as once.
+void Operator::register_code() {
+    if (!has_code_.load(std::memory_order_acquire)) {
+        const aclsimKernel stand_in{run_task, nullptr, nullptr, 0};
+        require(aclsimRegisterKernel(name.c_str(), &stand_in), "aclsimRegisterKernel", name);
+        has_code_.store(true, std::memory_order_release);
+    }
 }
 
 void set_kernels(const char *given, std::size_t size) { object.assign(given, size); }
@@ -184,6 +192,15 @@ void require(aclError code, const char *function, const std::string &operation) 
     if (code != ACL_SUCCESS) {
         const char *text = aclGetRecentErrMsg();
         TORCH_CHECK(false, operation, ": ", function, " failed with ", code, ": ", text != nullptr ? text : "");
+    }
+}
+
+// The runtime knows whether it was used before the fork.
+void refuse_in_forked_child(const c10::OperatorHandle &operation) {
+    if (is_new_child.load(std::memory_order_relaxed)) {
+        std::uint32_t count = 0;
+        require(aclrtGetDeviceCount(&count), "aclrtGetDeviceCount", full_name(operation.operator_name()));
+        is_new_child.store(false, std::memory_order_relaxed);
     }
 }
 

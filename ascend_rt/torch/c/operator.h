@@ -44,8 +44,10 @@ struct Operator {
 
   private:
     void find_operands();
+    void register_code();
 
     std::array<std::atomic<aclrtFuncHandle>, kMostDevices> kernels_{};
+    std::atomic<bool> has_code_{false};
 };
 
 // The binary with a kernel for each operator.
@@ -56,5 +58,9 @@ c10::OperatorName parse_name(const std::string &name);
 
 // Raises an error with the text of the runtime unless the code is 0.
 void require(aclError code, const char *function, const std::string &operation);
+
+// Raises an error in a forked child whose parent had used the runtime, before the operator reaches locks of PyTorch or
+// torch_npu that other threads of the parent may have held.
+void refuse_in_forked_child(const c10::OperatorHandle &operation);
 
 }  // namespace ascend_rt

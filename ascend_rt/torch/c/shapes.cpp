@@ -19,6 +19,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "forks.h"
 #include "task.h"
 #include "tensors.h"
 
@@ -98,6 +99,29 @@ class Key {
 
     std::string text_;
 };
+
+// Shapes that were asked for, by their keys.
+class Remembered {
+  public:
+    std::shared_ptr<const Shapes> find(const std::string &key) const {
+        const std::lock_guard<std::mutex> lock(held_in_forks);
+        const auto found = shapes_.find(key);
+        return found != shapes_.end() ? found->second : nullptr;
+    }
+    void add(std::string key, const std::shared_ptr<const Shapes> &shapes) {
+        std::unordered_map<std::string, std::shared_ptr<const Shapes>> dropped;  // deleted without the mutex
+        const std::lock_guard<std::mutex> lock(held_in_forks);
+        if (shapes_.size() >= kMostRemembered) {
+            shapes_.swap(dropped);
+        }
+        shapes_.emplace(std::move(key), shapes);
+    }
+
+  private:
+    std::unordered_map<std::string, std::shared_ptr<const Shapes>> shapes_;
+};
+
+Remembered &remembered = *new Remembered;  // threads may call operators while the process ends
 
 Shape shape_of(const at::Tensor &tensor) {
     if (!tensor.defined()) {
@@ -335,8 +359,6 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
 }  // namespace
 
 std::shared_ptr<const Shapes> shapes_of(const Operator &op, c10::ArrayRef<IValue> arguments) {
-    static std::mutex mutex;
-    static auto *remembered = new std::unordered_map<std::string, std::shared_ptr<const Shapes>>;
     Key key;
     key.put('o', &op);
     key.put('f', at::get_default_dtype().id());
@@ -348,19 +370,11 @@ std::shared_ptr<const Shapes> shapes_of(const Operator &op, c10::ArrayRef<IValue
         return std::make_shared<Shapes>(ask(op, arguments));
     }
     std::string text = key.text();
-    {
-        const std::lock_guard<std::mutex> lock(mutex);
-        const auto found = remembered->find(text);
-        if (found != remembered->end()) {
-            return found->second;
-        }
+    std::shared_ptr<const Shapes> shapes = remembered.find(text);
+    if (shapes == nullptr) {
+        shapes = std::make_shared<const Shapes>(ask(op, arguments));
+        remembered.add(std::move(text), shapes);
     }
-    auto shapes = std::make_shared<const Shapes>(ask(op, arguments));
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (remembered->size() >= kMostRemembered) {
-        remembered->clear();
-    }
-    remembered->emplace(std::move(text), shapes);
     return shapes;
 }
 

@@ -12,6 +12,7 @@
 #include <limits>
 #include <tuple>
 
+#include "first_made.h"
 #include "tensors.h"
 
 namespace ascend_rt {
@@ -39,9 +40,9 @@ bool cpu_takes_fused_kernel(const Stack &stack) {
             return aliases.of(tensor).set_requires_grad(needs_gradient);
         }));
     }
-    static const c10::OperatorHandle choice =
-        c10::Dispatcher::singleton().findSchemaOrThrow("aten::_fused_sdp_choice", "");
-    choice.callBoxed(asked);
+    static constinit FirstMade<c10::OperatorHandle> choice;
+    choice.get([] { return c10::Dispatcher::singleton().findSchemaOrThrow("aten::_fused_sdp_choice", ""); })
+        .callBoxed(asked);
     return asked.at(0).toInt() == static_cast<std::int64_t>(at::SDPBackend::flash_attention);
 }
 

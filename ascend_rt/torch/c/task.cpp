@@ -14,6 +14,7 @@
 #include <deque>
 
 #include "failure.h"
+#include "first_made.h"
 #include "random.h"
 #include "tensors.h"
 
@@ -50,11 +51,11 @@ class Finished {
 Finished finished;
 
 bool is_blocking() {
-    static const bool answer = [] {
+    static constinit FirstMade<bool> answer;
+    return answer.get([] {
         const char *given = std::getenv("ASCEND_LAUNCH_BLOCKING");
         return given != nullptr && std::strcmp(given, "1") == 0;
-    }();
-    return answer;
+    });
 }
 
 aclmdlRI captured_graph(aclrtStream stream, const std::string &name) {
@@ -141,8 +142,8 @@ void put(const Operator &op, const at::Tensor &result, const at::Tensor &output)
                 op.name, ": the CPU's result is ", described(result), ", but its meta kernel has announced ",
                 described(output));
     Stack copy{output, result, false};
-    static const c10::OperatorHandle copied = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
-    call_on_cpu(copied, copy);
+    static constinit FirstMade<c10::OperatorHandle> copied;
+    call_on_cpu(copied.get([] { return c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", ""); }), copy);
 }
 
 // Checks whether a call left the sizes of the tensors that it writes. They are aliases: what a kernel does to an
