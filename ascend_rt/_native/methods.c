@@ -43,6 +43,7 @@ function functions[FUNCTIONS] = {
     [FREE] = {"aclrtFree", NULL},
     [LAUNCH_KERNEL] = {"aclrtLaunchKernelWithHostArgs", NULL},
     [WANTS_ACCESSES] = {"aclsimWantsAccesses", NULL},
+    [ASK_QUIETLY] = {"aclsimAskQuietly", NULL},
     [POOL_MALLOC] = {"aclrtMemPoolMallocAsync", NULL},
     [POOL_FREE] = {"aclrtMemPoolFreeAsync", NULL},
     [CREATE_STREAM] = {"aclrtCreateStreamWithConfig", NULL},

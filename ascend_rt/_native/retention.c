@@ -173,9 +173,11 @@ static PyObject *completed_by(event *self, recorded newest) {
     if (has_pointer(&self->handle)) {
         void *const pointer = self->handle.pointer;
         Py_BEGIN_ALLOW_THREADS;
+        FUNCTION(aclsimAskQuietly, ASK_QUIETLY)(1); /* the program has learned nothing */
         if (FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status) != ACL_SUCCESS) {
             FUNCTION(aclGetRecentErrMsg, RECENT_MESSAGE)(); /* discards the text */
         }
+        FUNCTION(aclsimAskQuietly, ASK_QUIETLY)(0);
         Py_END_ALLOW_THREADS;
     }
     __atomic_fetch_sub(&self->asked, 1, __ATOMIC_SEQ_CST);

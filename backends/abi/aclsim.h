@@ -74,7 +74,7 @@ int32_t aclsimWantsHostAccesses(void);
 
 /* With on = 1, queries of the calling thread are made for the purposes of a library that calls the runtime, not for the
  * program: a check for races derives no order from their answers, except that memory may be freed. Ended by on = 0. */
-void aclsimAskQuietly(int32_t on);
+aclError aclsimAskQuietly(int32_t on);
 
 /* Returns a value other than 0 if the calling thread must stop waiting. A thread that waits for a place in a full queue
  * polls this function; if it must stop, its call fails with ACL_ERROR_RT_STREAM_TASK_FULL and submits nothing. A call

@@ -37,6 +37,7 @@ KINDS = {
     "products": Kind("plays a product, or a machine, that is not here", "aclsimGetInfo"),
     "held tasks": Kind("holds tasks back", "aclsimHold"),
     "memory check": Kind("the memory check is the simulator's"),
+    "race check": Kind("the race check is the simulator's"),
     "internals": Kind("about the simulator's settings, files and texts"),
     "unspecified": Kind("documents leave open what the official library does"),
     # The two that are not skipped: run in a process that may die, and left out of the session.

@@ -170,6 +170,9 @@ aclError aclsimSetThreadProvider(aclsimThreadProvider provider) {
     });
 }
 
-void aclsimAskQuietly(int32_t on) { t_thread.asks_quietly = on != 0; }
+aclError aclsimAskQuietly(int32_t on) {
+    t_thread.asks_quietly = on != 0;
+    return ACL_SUCCESS;
+}
 
 aclError aclsimNoOp(void *, void *) { return ACL_SUCCESS; }
