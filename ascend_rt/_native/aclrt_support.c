@@ -340,6 +340,12 @@ static size_t name_threads(aclsimThread *threads, size_t capacity) {
     return count;
 }
 
+static size_t describe_thread(uint64_t thread, char *text, size_t size) {
+    const size_t length = enter() ? ascend_rt_python_describe(thread, text, size) : 0;
+    leave();
+    return length;
+}
+
 /* Python handles the interrupt when the call has returned. */
 static int32_t is_interrupted(void) {
     if (!ascend_rt_is_main_thread()) {
@@ -386,6 +392,7 @@ const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_nea
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
 const aclsimThreadProvider ascend_rt_threads_entry = name_threads;
+const aclsimThreadDescriber ascend_rt_describer_entry = describe_thread;
 const aclsimInterruptCheck ascend_rt_interrupt_entry = is_interrupted;
 const aclsimKernelFunction ascend_rt_kernel_entry = run_kernel;
 const aclsimReleaseFunction ascend_rt_release_entry = release_kernel;

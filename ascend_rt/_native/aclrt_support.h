@@ -66,6 +66,7 @@ extern ascend_rt_abort_count ascend_rt_aborts;
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
+size_t ascend_rt_python_describe(uint64_t thread, char *text, size_t size);
 aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
 void ascend_rt_python_release(void *kernel);
 void ascend_rt_python_graph_destroyed(void *graph);
@@ -223,6 +224,8 @@ extern const aclsimCaptureFrames ascend_rt_capture_frames_entry;
 extern const aclsimNameFrame ascend_rt_name_frame_entry;
 /* Names the threads of Python to the simulator's search for deadlocks; while the gate is closed they are not known. */
 extern const aclsimThreadProvider ascend_rt_threads_entry;
+/* Describes a thread of Python for a report of a deadlock. */
+extern const aclsimThreadDescriber ascend_rt_describer_entry;
 /* Returns true if Ctrl-C was pressed; asked by the main thread while it waits for a place in a full queue. */
 extern const aclsimInterruptCheck ascend_rt_interrupt_entry;
 /* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */
