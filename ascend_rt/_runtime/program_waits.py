@@ -8,7 +8,7 @@ at any time, and so may one with a time limit and one that a signal's handler ma
 
 from __future__ import annotations
 
-import queue
+import os
 import signal
 import sys
 import threading
@@ -20,8 +20,8 @@ from typing import NamedTuple
 from ascend_rt._runtime import call_site
 from ascend_rt._runtime.checked_locks import CheckedLock
 
-_STANDARD = (threading.__file__, queue.__file__)
-"""Files whose frames are left out of stacks."""
+_STANDARD = os.path.dirname(threading.__file__) + os.sep
+"""Directory of the standard library, whose frames are left out of stacks."""
 
 
 class Wait(NamedTuple):
@@ -91,6 +91,7 @@ def _rules() -> dict[CodeType, _Rule]:
 
 
 _RULES = _rules()
+_RUN = threading.Thread.run.__code__
 _seen: dict[int, Wait] = {}
 
 
@@ -139,23 +140,30 @@ def agent(thread: int | None) -> str:
     return f"thread {thread}" if known is None else f"thread {known.native_id}"
 
 
+def _is_standard(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    return file.startswith(_STANDARD) and "site-packages" not in file
+
+
 def _program_frames(frame: FrameType | None) -> list[FrameType]:
     frames = []
     while frame is not None:
-        if not call_site.is_inside(frame) and frame.f_code.co_filename not in _STANDARD:
+        if not call_site.is_inside(frame):
             frames.append(frame)
         frame = frame.f_back
-    return frames
+    return [it for it in frames if not _is_standard(it)] or frames
 
 
 def _function_of(frame: FrameType) -> str:
     """Return the function of the program's innermost call into the standard library, such as ``Event.wait``."""
     called = frame
-    while called.f_back is not None and called.f_back.f_code.co_filename in _STANDARD:
-        called = called.f_back
-    owner = called.f_locals.get("self")
-    owner_name = type(owner).__name__.removeprefix("Checked") + "." if owner is not None else ""
-    return f"{owner_name}{called.f_code.co_name}"
+    while (outer := called.f_back) is not None and _is_standard(outer) and outer.f_code is not _RUN:
+        called = outer
+    name = called.f_code.co_name
+    if "self" not in called.f_locals:
+        return name
+    public = next(it.__name__ for it in type(called.f_locals["self"]).__mro__ if not it.__name__.startswith("_"))
+    return f"{public.removeprefix('Checked')}.{name}"
 
 
 def describe(thread: int) -> list[str]:
