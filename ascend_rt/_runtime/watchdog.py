@@ -16,7 +16,11 @@ from _thread import get_ident
 from time import monotonic
 
 from ascend_rt._runtime import program_waits, threads
-from ascend_rt.errors import ConfigurationError
+from ascend_rt.errors import ClosedError, ConfigurationError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ascend_rt.stream import Stream
 
 VARIABLE = "ASCEND_RT_CHECK_WATCHDOG"
 
@@ -90,8 +94,15 @@ def _about_thread(thread: int) -> list[str]:
 
 
 def _about_streams() -> list[str]:
-    """Return a line for each stream that has work left; the text of a stream says so, and changes nothing."""
+    """Return a line for each stream that has work left: a query, which changes nothing."""
     module = sys.modules.get("ascend_rt.stream")
     kind = getattr(module, "Stream", ())  # without the module there are no streams
-    texts = [repr(it) for it in gc.get_objects() if isinstance(it, kind)]
-    return [f"  {text}" for text in texts if "busy" in text]
+    streams = [it for it in gc.get_objects() if isinstance(it, kind)]
+    return [f"  {stream!r} has work left" for stream in streams if _has_work(stream)]
+
+
+def _has_work(stream: Stream) -> bool:
+    try:
+        return stream._is_busy()
+    except ClosedError:
+        return False
