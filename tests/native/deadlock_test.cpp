@@ -684,7 +684,10 @@ int main() {
     }
     for (const Case &tried : kFailures) {
         const Child child(tried, "0", /*has_second_thread=*/false, Checked{nullptr, "fail"});
-        CHECK(child.whole_text().find(tried.heading) != std::string::npos);
+        const std::string text = child.whole_text();
+        CHECK(text.find(tried.heading) != std::string::npos);
+        CHECK(text.find(" waits forever ") ==
+              text.rfind(" waits forever "));  // reported once, though several waits fail
         CHECK(child.end() == 0);
     }
     deadlock_is_a_finding();

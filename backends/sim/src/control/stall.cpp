@@ -364,6 +364,8 @@ class DeadlockCollector {
         return found;
     }
 
+    const std::set<const Stream *> &streams() const { return streams_; }
+
   private:
     // Adds the wait, and the chain of streams behind it.
     void add(HostWait &wait) REQUIRES(engine_lock) {
@@ -448,13 +450,20 @@ bool Stall::look(HostWait &wait, Lock &lock, const std::vector<aclsimThread> &th
                      text_of(core_, chain_of(wait, mobility)));
         return false;
     }
-    Deadlock found = DeadlockCollector(core_, mobility, calls_).collect(wait, threads);
+    DeadlockCollector collector(core_, mobility, calls_);
+    Deadlock found = collector.collect(wait, threads);
+    bool is_new = collector.streams().empty();
+    for (const Stream *stream : collector.streams()) {
+        is_new |= reported_.insert({stream->serial, stream->queue.front()->sequence}).second;
+    }
     const aclsimThreadDescriber describer = describer_;
     const Unlocked unlocked(lock);
     if (describer != nullptr) {
         describe_threads(found, describer);
     }
-    report(found);
+    if (is_new) {
+        report(found);
+    }
     end_after_deadlock();
     return false;
 }

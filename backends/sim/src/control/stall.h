@@ -2,6 +2,9 @@
 // waits. With ASCEND_RT_SIM_CHECK=deadlocks, those that can never end are reported with their places.
 #pragma once
 
+#include <cstdint>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "abi/acl.h"
@@ -29,6 +32,8 @@ class Stall final : public StallReporter {
     const SubmissionCalls &calls_;
     aclsimThreadProvider provider_ GUARDED_BY(engine_lock) = nullptr;
     aclsimThreadDescriber describer_ GUARDED_BY(engine_lock) = nullptr;
+    using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number of its head
+    std::set<Key> reported_ GUARDED_BY(engine_lock);      // by the check; a later wait for the same is not news
     std::uint64_t asked_at_ GUARDED_BY(engine_lock) = 0;  // the engine's changes at the last question for threads
 };
 
