@@ -27,6 +27,9 @@ extern const size_t ascend_rt_slot_count;
 /* The function of that name as the table has it: the library's, or the default. */
 void (*ascend_rt_function(const char *name))(void);
 #define ASCEND_RT_IN_TABLE(name) ((__typeof__(name) *)ascend_rt_function(#name))
+/* The same past what the table has, which may refuse calls: the library's, or the default. */
+void (*ascend_rt_function_of_library(const char *name))(void);
+#define ASCEND_RT_IN_LIBRARY(name) ((__typeof__(name) *)ascend_rt_function_of_library(#name))
 
 /* Objects that host threads wait for, and how: places of functions, which are those of the table. */
 typedef struct ascend_rt_awaited {

@@ -626,7 +626,7 @@ void waits_fail() {
     CHECK_OK(aclrtRecordEvent(y, a));
     CHECK_OK(aclrtStreamWaitEvent(b, y));
     CHECK_OK(aclrtRecordEvent(x, b));
-    CHECK_CODE(ACL_ERROR_RT_INTERNAL_ERROR, aclrtSynchronizeStream(a));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, aclrtSynchronizeStream(a));
     CHECK(std::strstr(aclGetRecentErrMsg(), "this wait can never end: a deadlock") != nullptr);
     CHECK_OK(aclrtDestroyStream(a));
     CHECK_OK(aclrtDestroyStreamForce(b));
@@ -643,7 +643,7 @@ void full_queue_fails() {
     while (code == ACL_SUCCESS) {
         code = aclrtProfTrace(&unused, 1, stream);
     }
-    CHECK(code == ACL_ERROR_RT_INTERNAL_ERROR);
+    CHECK(code == ACL_ERROR_RT_PARAM_INVALID);
 }
 
 const Case kFailures[] = {
@@ -652,7 +652,7 @@ const Case kFailures[] = {
     {"failing receiver",
      [] {
          acltdtChannelHandle *const channel = acltdtCreateChannelWithCapacity(0, "numbers", 2);
-         CHECK_CODE(ACL_ERROR_RT_INTERNAL_ERROR, acltdtReceiveTensor(channel, acltdtCreateDataset(), -1));
+         CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, acltdtReceiveTensor(channel, acltdtCreateDataset(), -1));
      },
      "acltdtReceiveTensor waits forever for data", "a deadlock", kEnd},
 };

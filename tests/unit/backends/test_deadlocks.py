@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -247,8 +248,10 @@ def test_a_deadlock_is_found_with_the_place_of_every_wait(tmp_path: Path, name: 
     assert (ended.done.returncode, ended.done.stderr) == (SimExit.EXIT_DEADLOCK, "")
     [finding] = ended.found
     assert finding["kind"] == "deadlock"
-    places = {wait["frames"][0].split(" in ")[0] for wait in finding["waits"] if wait["frames"]}
-    assert places == ended.marked_places()
+    places = {wait["frames"][0].split(" in ")[0] for wait in finding["waits"]}
+    at_the_end = {place for place in places if place.startswith(threading.__file__)}  # the main thread, in _shutdown()
+    assert places - at_the_end == ended.marked_places()
+    assert len(at_the_end) == (name == "end of the program")
     assert all(re.fullmatch(r"(another )?thread( \d+)?|stream \d+ of device 0", it["agent"]) for it in finding["waits"])
 
 
@@ -291,7 +294,7 @@ other.synchronize()
     ended = Ended(tmp_path, body, ASCEND_RT_SIM_DEADLOCK="fail")
     assert (ended.done.returncode, ended.done.stderr) == (0, "")
     failure, done = ended.done.stdout.splitlines()
-    assert failure.startswith("507000 ")
+    assert failure.startswith("107000 ")
     assert "this wait can never end: a deadlock" in failure
     assert done == "done"
     assert [finding["kind"] for finding in ended.found] == ["deadlock"]

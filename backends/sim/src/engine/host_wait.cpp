@@ -164,7 +164,7 @@ void HostWait::note_deadlock(bool is_hopeless) {
 
 void HostWait::fail_if_hopeless() const {
     if (is_hopeless_) {
-        fail(ACL_ERROR_RT_INTERNAL_ERROR, "this wait can never end: a deadlock");
+        fail(ACL_ERROR_RT_PARAM_INVALID, "this wait can never end: a deadlock");
     }
 }
 

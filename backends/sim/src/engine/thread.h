@@ -29,8 +29,8 @@ struct RunningTask {
 };
 
 struct Thread {
-    std::uint32_t number = 0;  // 0: not queried yet
-    bool is_own = false;       // started by the simulator
+    std::uint32_t number = 0;   // 0: not queried yet
+    bool is_own = false;        // started by the simulator
     bool asks_quietly = false;  // see aclsimAskQuietly
     LastTask last;
     RunningTask running;
