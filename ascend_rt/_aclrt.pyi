@@ -1053,6 +1053,8 @@ class Lib:
         """aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft)."""
     def aclsimSetThreadProvider(self, provider: Any, /) -> int:
         """aclError aclsimSetThreadProvider(aclsimThreadProvider provider)."""
+    def aclsimSetThreadDescriber(self, describer: Any, /) -> int:
+        """aclError aclsimSetThreadDescriber(aclsimThreadDescriber describer)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
         """aclError aclsimFailCall(const char *function, uint64_t nth, aclError code)."""
     def aclsimFailTask(self, stream: Any, nth: int, code: int, /) -> int:
@@ -1183,6 +1185,7 @@ class Lib:
     ascend_rt_capture_frames_entry: Any
     ascend_rt_name_frame_entry: Any
     ascend_rt_threads_entry: Any
+    ascend_rt_describer_entry: Any
     ascend_rt_interrupt_entry: Any
     ascend_rt_kernel_entry: Any
     ascend_rt_release_entry: Any
@@ -1190,6 +1193,7 @@ class Lib:
     ACLSIM_ACCESS_READ: int
     ACLSIM_ACCESS_READ_WRITE: int
     ACLSIM_ACCESS_WRITE: int
+    ACLSIM_EXIT_DEADLOCK: int
     ACLSIM_RESOURCE_EVENTS: int
     ACLSIM_RESOURCE_MEMORY: int
     ACLSIM_RESOURCE_NOTIFIES: int

@@ -1275,6 +1275,12 @@ class SimAccessMode(IntEnum):
     READ_WRITE = 3
 
 
+class SimExit(IntEnum):
+    """``aclsimExit``."""
+
+    EXIT_DEADLOCK = 86
+
+
 class SimResource(IntEnum):
     """``aclsimResource``."""
 

@@ -34,6 +34,7 @@ extern "Python+C" {
     void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
     void ascend_rt_python_free(void *allocator, void *block);
     size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
+    size_t ascend_rt_python_describe(uint64_t thread, char *text, size_t size);
     aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
     void ascend_rt_python_release(void *kernel);
     void ascend_rt_python_graph_destroyed(void *graph);
@@ -67,6 +68,7 @@ typedef void *aclsimNameFrame;
 typedef void *aclsimInterruptCheck;
 typedef void *aclsimKernelFunction;
 typedef void *aclsimReleaseFunction;
+typedef void *aclsimThreadDescriber;
 typedef void *aclsimThreadProvider;
 typedef void *aclrtCallback;
 """

@@ -142,8 +142,7 @@ void (*ascend_rt_function(const char *name))(void) {
     return function;
 }
 
-/* The same past what the table has, which may refuse calls: the library's, or the default. */
-static void (*function_of_library(const char *name))(void) {
+void (*ascend_rt_function_of_library(const char *name))(void) {
     const ascend_rt_slot *slot = slot_of(name);
     void (*function)(void) = slot->fallback;
     if (slot->found != NULL) {
@@ -151,7 +150,6 @@ static void (*function_of_library(const char *name))(void) {
     }
     return function;
 }
-#define IN_LIBRARY(name) ((__typeof__(name) *)function_of_library(#name))
 
 aclError ascend_rt_no_op(void *first, void *second) {
     (void)first;
@@ -178,23 +176,23 @@ void ascend_rt_discard_capsule(void *capsule) {
  * current context. It is not a thread of Python, which starts none when the interpreter ends. */
 
 static aclError set_context(uint64_t context) {
-    return IN_LIBRARY(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);
+    return ASCEND_RT_IN_LIBRARY(aclrtSetCurrentContext)((aclrtContext)(uintptr_t)context);
 }
 static aclError destroy_context(uint64_t context) {
-    return IN_LIBRARY(aclrtDestroyContext)((aclrtContext)(uintptr_t)context);
+    return ASCEND_RT_IN_LIBRARY(aclrtDestroyContext)((aclrtContext)(uintptr_t)context);
 }
-static aclError set_device(uint64_t device) { return IN_LIBRARY(aclrtSetDevice)((int32_t)device); }
-static aclError reset_device(uint64_t device) { return IN_LIBRARY(aclrtResetDevice)((int32_t)device); }
+static aclError set_device(uint64_t device) { return ASCEND_RT_IN_LIBRARY(aclrtSetDevice)((int32_t)device); }
+static aclError reset_device(uint64_t device) { return ASCEND_RT_IN_LIBRARY(aclrtResetDevice)((int32_t)device); }
 static aclError synchronize(uint64_t timeout_ms) {
-    return IN_LIBRARY(aclrtSynchronizeDeviceWithTimeout)((int32_t)timeout_ms);
+    return ASCEND_RT_IN_LIBRARY(aclrtSynchronizeDeviceWithTimeout)((int32_t)timeout_ms);
 }
 static aclError finalize_reference(uint64_t unused) {
     (void)unused;
-    return IN_LIBRARY(aclFinalizeReference)(NULL);
+    return ASCEND_RT_IN_LIBRARY(aclFinalizeReference)(NULL);
 }
 static aclError finalize(uint64_t unused) {
     (void)unused;
-    return IN_LIBRARY(aclFinalize)();
+    return ASCEND_RT_IN_LIBRARY(aclFinalize)();
 }
 
 typedef aclError (*limited_call)(uint64_t argument);
@@ -234,7 +232,7 @@ static void *make_limited_calls(void *unused) {
         const uint64_t argument = limited.argument;
         pthread_mutex_unlock(&limited.mutex);
         const aclError code = call(argument);
-        const char *text = code != ACL_SUCCESS ? IN_LIBRARY(aclGetRecentErrMsg)() : NULL;
+        const char *text = code != ACL_SUCCESS ? ASCEND_RT_IN_LIBRARY(aclGetRecentErrMsg)() : NULL;
         pthread_mutex_lock(&limited.mutex);
         limited.code = code;
         snprintf(limited.text, sizeof limited.text, "%s", text != NULL ? text : "");
@@ -340,6 +338,12 @@ static size_t name_threads(aclsimThread *threads, size_t capacity) {
     return count;
 }
 
+static size_t describe_thread(uint64_t thread, char *text, size_t size) {
+    const size_t length = enter() ? ascend_rt_python_describe(thread, text, size) : 0;
+    leave();
+    return length;
+}
+
 /* Python handles the interrupt when the call has returned. */
 static int32_t is_interrupted(void) {
     if (!ascend_rt_is_main_thread()) {
@@ -386,6 +390,7 @@ const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry = allocate_nea
 const aclrtAllocatorFreeFunc ascend_rt_free_entry = free_block;
 const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry = address_of;
 const aclsimThreadProvider ascend_rt_threads_entry = name_threads;
+const aclsimThreadDescriber ascend_rt_describer_entry = describe_thread;
 const aclsimInterruptCheck ascend_rt_interrupt_entry = is_interrupted;
 const aclsimKernelFunction ascend_rt_kernel_entry = run_kernel;
 const aclsimReleaseFunction ascend_rt_release_entry = release_kernel;

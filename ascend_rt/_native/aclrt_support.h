@@ -27,6 +27,9 @@ extern const size_t ascend_rt_slot_count;
 /* The function of that name as the table has it: the library's, or the default. */
 void (*ascend_rt_function(const char *name))(void);
 #define ASCEND_RT_IN_TABLE(name) ((__typeof__(name) *)ascend_rt_function(#name))
+/* The same past what the table has, which may refuse calls: the library's, or the default. */
+void (*ascend_rt_function_of_library(const char *name))(void);
+#define ASCEND_RT_IN_LIBRARY(name) ((__typeof__(name) *)ascend_rt_function_of_library(#name))
 
 /* Objects that host threads wait for, and how: places of functions, which are those of the table. */
 typedef struct ascend_rt_awaited {
@@ -66,6 +69,7 @@ extern ascend_rt_abort_count ascend_rt_aborts;
 void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
 void ascend_rt_python_free(void *allocator, void *block);
 size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
+size_t ascend_rt_python_describe(uint64_t thread, char *text, size_t size);
 aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
 void ascend_rt_python_release(void *kernel);
 void ascend_rt_python_graph_destroyed(void *graph);
@@ -223,6 +227,8 @@ extern const aclsimCaptureFrames ascend_rt_capture_frames_entry;
 extern const aclsimNameFrame ascend_rt_name_frame_entry;
 /* Names the threads of Python to the simulator's search for deadlocks; while the gate is closed they are not known. */
 extern const aclsimThreadProvider ascend_rt_threads_entry;
+/* Describes a thread of Python for a report of a deadlock. */
+extern const aclsimThreadDescriber ascend_rt_describer_entry;
 /* Returns true if Ctrl-C was pressed; asked by the main thread while it waits for a place in a full queue. */
 extern const aclsimInterruptCheck ascend_rt_interrupt_entry;
 /* The functions of a kernel of the simulator that is written in Python. While the gate is closed its blocks fail. */

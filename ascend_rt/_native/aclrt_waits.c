@@ -190,13 +190,18 @@ int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_
     return is_timeout(code) ? WOULD_WAIT : code;
 }
 
+static aclError (*note_end)(void); /* the simulator's; NULL: there is none */
+
 static void end_at_once(int status, void *nothing) {
     (void)nothing;
-    if (is_simulator) {
-        ASCEND_RT_IN_TABLE(aclsimNoteEnd)();
+    if (note_end != NULL) {
+        note_end();
     }
     fflush(NULL);
     _exit(status);
 }
 
-void ascend_rt_skip_destructors(void) { on_exit(end_at_once, NULL); }
+void ascend_rt_skip_destructors(void) {
+    note_end = is_simulator ? ASCEND_RT_IN_LIBRARY(aclsimNoteEnd) : NULL;
+    on_exit(end_at_once, NULL);
+}

@@ -54,12 +54,14 @@ class _Call:
         self._message = ""
         self._error: BaseException | None = None  # in place of a code
         self.function = function
+        self.thread = 0
         self.is_under_way = False
         self.has_ended = False
         self._is_left = ffi.new("int32_t *")
 
     def run(self, tell: Callable[[], object]) -> None:
         """Make the call, and signal its end; the waiter may have left."""
+        self.thread = _thread.get_ident()
         self.is_under_way = True
         try:
             self._code = self._call()

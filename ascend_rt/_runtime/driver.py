@@ -31,6 +31,11 @@ from ascend_rt.errors import (
     error_for,
 )
 
+if settings.looks_for_deadlocks():  # now: the program is about to make locks
+    from ascend_rt._runtime import checked_locks
+
+    checked_locks.install()
+
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -388,6 +393,10 @@ def load() -> BackendSelection:
 
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
             threads.install()
+    if os.environ.get("ASCEND_RT_CHECK_WATCHDOG"):
+        from ascend_rt._runtime import watchdog
+
+        watchdog.start()
     log.info("the library is %s (%s): %s", ", ".join(chosen.paths), chosen.backend, chosen.reason)
     if chosen.warning and warn_of_simulator:
         _warn(chosen.warning)

@@ -489,8 +489,8 @@ def _give_back() -> None:
         else:
             problems += _close_runtime(end_of_work, finalizer)
     finally:  # even if the user interrupts the wait
-        shutdown()
         leave_to_threads(is_needed=bool(problems))
+        shutdown()
     log.debug("the runtime was given back%s", "".join(f"; but {problem}" for problem in problems))
     if problems:
         retention.leak_at_exit()

@@ -7,8 +7,10 @@ import os
 
 _PREFIX = "ASCEND_RT_"
 
+
 OF_USERS = (
     "ASCEND_RT_BACKEND",
+    "ASCEND_RT_CHECK_WATCHDOG",
     "ASCEND_RT_LIBRARY",
     "ASCEND_RT_PROBE_SECONDS",
     "ASCEND_RT_PYACL",
@@ -16,6 +18,7 @@ OF_USERS = (
     "ASCEND_RT_SIM_CARDS",
     "ASCEND_RT_SIM_CHECK",
     "ASCEND_RT_SIM_CHECK_DIRECTORY",
+    "ASCEND_RT_SIM_DEADLOCK",
     "ASCEND_RT_SIM_DEVICES",
     "ASCEND_RT_SIM_FAULTS",
     "ASCEND_RT_SIM_GROUPS",
@@ -54,3 +57,8 @@ def _described(name: str) -> str:
 
     nearest = get_close_matches(name, OF_USERS, 1, 0.8)
     return f"the environment variable {name} is unknown" + (f"; did you mean {nearest[0]}?" if nearest else "")
+
+
+def looks_for_deadlocks() -> bool:
+    """Return whether the simulator looks for deadlocks with the places of all waits."""
+    return "deadlocks" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(",")

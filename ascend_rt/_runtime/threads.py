@@ -11,6 +11,7 @@ import _thread
 import sys
 from _thread import get_ident
 
+from ascend_rt._runtime import settings
 from ascend_rt._runtime.driver import check_usable, ffi, lib
 
 TYPE_CHECKING = False
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.05
 """Longest time until a wait notices a signal: Python may miss one that arrives just before a wait for a lock."""
+
+_FOR_CALL, _FOR_PROGRAM = 1, 2
+"""Values of ``isWaiting``."""
 
 _LONGEST_ANSWER_S = 0.05
 """Longest time until an idle thread answers: a thread that runs a signal handler does not answer."""
@@ -52,6 +56,15 @@ class Waiter:
                 # Python calls the handlers of signals that have arrived after each call: after pop(), at the latest.
                 self._questions.pop().release()
 
+    @property
+    def function(self) -> str:
+        """Name of the C function that another thread calls."""
+        return str(self._call.function)
+
+    def is_for(self, thread: int) -> bool:
+        """Return whether that thread is in the call."""
+        return bool(self._call.is_under_way and self._call.thread == thread)
+
     def is_waiting(self, frame: FrameType | None) -> bool:
         """Return whether the thread, which is at the frame, waits."""
         return frame is not None and frame.f_code is Waiter.sleep.__code__ and self._call.is_under_way
@@ -71,6 +84,13 @@ _waiters: dict[int, Waiter] = {}  # by thread
 def install() -> None:
     """Register the provider."""
     lib.aclsimSetThreadProvider(lib.ascend_rt_threads_entry)
+    if settings.looks_for_deadlocks():
+        lib.aclsimSetThreadDescriber(lib.ascend_rt_describer_entry)
+
+
+def waiter_of(thread: int | None) -> Waiter | None:
+    """Return the wait of a thread; None if it does not wait."""
+    return None if thread is None else _waiters.get(thread)
 
 
 def begin_wait(waiter: Waiter) -> None:
@@ -97,7 +117,27 @@ def ascend_rt_python_threads(threads: Any, capacity: int) -> int:
         if waiter.is_waiting(frames.get(thread)) and waiter.has_nothing_to_do()
     }
     frames.update(sys._current_frames())  # a handler may have started threads
+    stuck = _stuck(frames) if settings.looks_for_deadlocks() and len(frames) <= capacity else ()
     for place, (thread, frame) in zip(range(capacity), frames.items(), strict=False):
         threads[place].thread = thread
-        threads[place].isWaiting = thread in idle and idle[thread].is_waiting(frame)
+        is_idle = thread in idle and idle[thread].is_waiting(frame)
+        threads[place].isWaiting = _FOR_CALL if is_idle else _FOR_PROGRAM if thread in stuck else 0
     return len(frames)
+
+
+def _stuck(frames: dict[int, FrameType]) -> set[int]:
+    from ascend_rt._runtime import program_waits  # only a check needs it
+
+    return program_waits.stuck(frames)
+
+
+@ffi.def_extern(error=0)  # type: ignore[untyped-decorator, unused-ignore]
+def ascend_rt_python_describe(thread: int, text: Any, size: int) -> int:
+    """Describe a thread, or the one on whose behalf it is in a call."""
+    from ascend_rt._runtime import program_waits
+
+    asking = next((it for it, waiter in _waiters.copy().items() if waiter.is_for(thread)), thread)
+    lines = (line.replace("\n", " ") for line in program_waits.describe(asking))
+    described = "\n".join(lines).encode(errors="backslashreplace")[:size]
+    ffi.memmove(text, described, len(described))
+    return len(described)

@@ -91,7 +91,9 @@ aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft);
 /* Thread of the program, for the search for deadlocks. */
 typedef struct aclsimThread {
     uint64_t thread;   /* pthread_self() */
-    int32_t isWaiting; /* 1 if it does nothing until another thread has returned from a call of the library */
+    int32_t isWaiting; /* 1 if it does nothing until another thread has returned from a call of the library; 2 if it
+                        * does nothing until another thread of the program has acted, whatever that is; otherwise 0.
+                        * Threads with 2 must all have been waiting at one time before this answer. */
 } aclsimThread;
 /* Writes all threads of the program that may call the library to an array, at most `capacity` of them, and returns
  * their total number; 0 if they are unknown. The list makes it possible to report a wait as a deadlock although the
@@ -99,6 +101,16 @@ typedef struct aclsimThread {
  * thread; must not call the library. NULL removes the provider; any thread of the process may then call the library. */
 typedef size_t (*aclsimThreadProvider)(aclsimThread *threads, size_t capacity);
 aclError aclsimSetThreadProvider(aclsimThreadProvider provider);
+/* Describes a thread for a report, in lines: its name, such as "thread 4711"; the function in which it waits, and what
+ * it does there, such as "waits for a lock", both empty unless isWaiting is 2; and the places of its calls, innermost
+ * first. Writes at most `size` bytes, and returns their number; 0 if the thread is unknown. Called on a waiting thread;
+ * must not call the library. NULL removes the describer. */
+typedef size_t (*aclsimThreadDescriber)(uint64_t thread, char *text, size_t size);
+aclError aclsimSetThreadDescriber(aclsimThreadDescriber describer);
+/* Status of a process that ends because of a deadlock (ASCEND_RT_SIM_CHECK=deadlocks). */
+typedef enum aclsimExit {
+    ACLSIM_EXIT_DEADLOCK = 86,
+} aclsimExit;
 
 /* Fault injection. nth counts from 1, starting now; 0 means every time. A NULL stream means every stream.
  * ASCEND_RT_SIM_FAULTS has the same effects from outside: entries separated by semicolons, call:FUNCTION:N=CODE,

@@ -9,15 +9,21 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <future>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "check.h"
 #include "concurrent.h"
+#include "support/json.h"
 
 namespace {
 
@@ -433,10 +439,17 @@ const Case kOthers[] = {
     {"limit", limited_wait_in_a_cycle, "aclrtSynchronizeStream has waited", "waits for event", nullptr},
 };
 
+// Environment of a process that checks for deadlocks.
+struct Checked {
+    const char *directory = nullptr;  // for findings
+    const char *end = "exit";
+};
+
 // Process of one case. Its standard error is a pipe to this process.
 class Child {
   public:
-    Child(const Case &tried, const char *stall_ms, bool has_second_thread) {
+    Child(const Case &tried, const char *stall_ms, bool has_second_thread,
+          const std::optional<Checked> &checked = std::nullopt) {
         int errors[2];
         int orders[2];
         CHECK(pipe(errors) == 0 && pipe(orders) == 0);
@@ -447,6 +460,13 @@ class Child {
             dup2(errors[1], STDERR_FILENO);
             close(orders[1]);
             setenv("ASCEND_RT_SIM_STALL_MS", stall_ms, 1);
+            if (checked) {
+                setenv("ASCEND_RT_SIM_CHECK", "deadlocks", 1);
+                setenv("ASCEND_RT_SIM_DEADLOCK", checked->end, 1);
+            }
+            if (checked && checked->directory != nullptr) {
+                setenv("ASCEND_RT_SIM_CHECK_DIRECTORY", checked->directory, 1);
+            }
             CHECK_OK(aclrtSetDevice(0));
             if (has_second_thread) {
                 std::thread([order = orders[0]] {
@@ -487,6 +507,16 @@ class Child {
         }
         return text;
     }
+    // Reads standard error until the process ends.
+    std::string whole_text() const {
+        std::string text;
+        char more[4096];
+        for (ssize_t size = 0; (size = read(errors_, more, sizeof more)) > 0;) {
+            text.append(more, static_cast<std::size_t>(size));
+        }
+        return text;
+    }
+    pid_t process() const { return process_; }
     void go_on() const { CHECK(write(orders_, "x", 1) == 1); }
     int end() const {
         int status = 0;
@@ -514,6 +544,119 @@ void require_text(const Case &tried, const std::string &text) {
     }
 }
 
+// --- with the check: a deadlock ends the process, and each wait has its places ---------------------------------------
+
+std::vector<std::string> lines_of(const std::string &text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+bool begins(const std::string &line, const std::string &beginning) {
+    return line.compare(0, beginning.size(), beginning) == 0;
+}
+
+// Requires the call and its places behind each wait.
+void require_places(const Case &tried, const std::string &text) {
+    const auto lines = lines_of(text);
+    std::size_t waits = 0;
+    for (std::size_t i = 0; i + 2 < lines.size(); ++i) {
+        const bool is_stream = begins(lines[i], "  stream ");
+        if (!is_stream && !begins(lines[i], "  thread ")) {
+            continue;
+        }
+        ++waits;
+        const bool has_place = begins(lines[i + 1], is_stream ? "    submitted by acl" : "    in acl") &&
+                               begins(lines[i + 2], "      at ") &&
+                               lines[i + 2].find("native_deadlock+0x") != std::string::npos;
+        if (!has_place) {
+            std::fprintf(stderr, "%s: a wait without a place:\n%s", tried.name, text.c_str());
+            std::abort();
+        }
+    }
+    CHECK(waits > 0);
+}
+
+void deadlock_ends_the_process(const Case &tried) {
+    const Child child(tried, "0", /*has_second_thread=*/false, Checked{});
+    const std::string text = child.whole_text();
+    require_text(tried, text);
+    require_places(tried, text);
+    const int status = child.end();
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == ACLSIM_EXIT_DEADLOCK);
+}
+
+void deadlock_is_a_finding() {
+    char directory[] = "/tmp/deadlocks-XXXXXX";
+    CHECK(mkdtemp(directory) != nullptr);
+    const Child child(kDeadlocks[0], "0", /*has_second_thread=*/false, Checked{directory});
+    CHECK(child.whole_text().empty());
+    CHECK(WEXITSTATUS(child.end()) == ACLSIM_EXIT_DEADLOCK);
+    const std::string file = std::string(directory) + "/" + std::to_string(child.process()) + ".jsonl";
+    std::ostringstream content;
+    content << std::ifstream(file).rdbuf();
+    const auto lines = lines_of(content.str());
+    CHECK(lines.size() == 2);  // without an end
+    const aclsim::Json finding = aclsim::parse_json(lines[1], 8);
+    CHECK(finding.find("kind")->text == "deadlock" && finding.find("id")->text == "1");
+    CHECK(finding.find("text")->text.find("which waits for itself: a deadlock") != std::string::npos);
+    const auto &waits = finding.find("waits")->items;
+    CHECK(waits.size() == 3);
+    CHECK(waits[0].find("agent")->text.find("thread ") == 0 && waits[0].find("task")->text != "1");
+    CHECK(waits[0].find("function")->text == "aclrtSynchronizeStream");
+    for (std::size_t i = 1; i < waits.size(); ++i) {
+        CHECK(waits[i].find("agent")->text.find("stream ") == 0 && waits[i].find("task")->text == "1");
+        CHECK(waits[i].find("waits_for")->text.find("event 0x") == 0);
+        CHECK(waits[i].find("function")->text == "aclrtStreamWaitEvent");
+        CHECK(!waits[i].find("frames")->items.empty());
+    }
+    CHECK(std::remove(file.c_str()) == 0 && rmdir(directory) == 0);
+}
+
+// The waits fail, and the process can do other work afterwards: the streams of the deadlock can be destroyed.
+void waits_fail() {
+    aclrtStream a = new_stream();
+    aclrtStream b = new_stream();
+    aclrtEvent x = new_bit_event();
+    aclrtEvent y = new_bit_event();
+    CHECK_OK(aclrtStreamWaitEvent(a, x));
+    CHECK_OK(aclrtRecordEvent(y, a));
+    CHECK_OK(aclrtStreamWaitEvent(b, y));
+    CHECK_OK(aclrtRecordEvent(x, b));
+    CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, aclrtSynchronizeStream(a));
+    CHECK(std::strstr(aclGetRecentErrMsg(), "this wait can never end: a deadlock") != nullptr);
+    CHECK_OK(aclrtDestroyStream(a));
+    CHECK_OK(aclrtDestroyStreamForce(b));
+    aclrtStream other = new_stream();
+    CHECK_OK(aclrtRecordEvent(new_bit_event(), other));
+    CHECK_OK(aclrtSynchronizeStream(other));
+}
+
+void full_queue_fails() {
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtStreamWaitEvent(stream, new_bit_event()));
+    std::uint8_t unused = 0;
+    aclError code = ACL_SUCCESS;
+    while (code == ACL_SUCCESS) {
+        code = aclrtProfTrace(&unused, 1, stream);
+    }
+    CHECK(code == ACL_ERROR_RT_PARAM_INVALID);
+}
+
+const Case kFailures[] = {
+    {"failing waits", waits_fail, " waits forever for task 2", "a deadlock", nullptr},
+    {"failing submission", full_queue_fails, "aclrtProfTrace waits forever for task 1", "a deadlock", kEnd},
+    {"failing receiver",
+     [] {
+         acltdtChannelHandle *const channel = acltdtCreateChannelWithCapacity(0, "numbers", 2);
+         CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, acltdtReceiveTensor(channel, acltdtCreateDataset(), -1));
+     },
+     "acltdtReceiveTensor waits forever for data", "a deadlock", kEnd},
+};
+
 }  // namespace
 
 int main() {
@@ -529,6 +672,25 @@ int main() {
         child.go_on();
         CHECK(child.end() == 0);
     }
+    for (const Case &tried : kDeadlocks) {
+        deadlock_ends_the_process(tried);
+    }
+    for (const Case &tried : kOthers) {
+        const Child child(tried, kLooks, /*has_second_thread=*/true, Checked{});
+        require_text(tried, child.text_with(tried.part));
+        child.go_on();
+        CHECK(child.whole_text().find("deadlock") == std::string::npos);
+        CHECK(child.end() == 0);
+    }
+    for (const Case &tried : kFailures) {
+        const Child child(tried, "0", /*has_second_thread=*/false, Checked{nullptr, "fail"});
+        const std::string text = child.whole_text();
+        CHECK(text.find(tried.heading) != std::string::npos);
+        CHECK(text.find(" waits forever ") ==
+              text.rfind(" waits forever "));  // reported once, though several waits fail
+        CHECK(child.end() == 0);
+    }
+    deadlock_is_a_finding();
     std::puts("native deadlock: all passed");
     return 0;
 }

@@ -164,6 +164,12 @@ aclError aclsimSetInterruptCheck(aclsimInterruptCheck check) {
                          [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { sim.core.set_interrupt_check(check); });
 }
 
+aclError aclsimSetThreadDescriber(aclsimThreadDescriber describer) {
+    return ungated_entry(Function::aclsimSetThreadDescriber, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        sim.stall.set_thread_describer(describer);
+    });
+}
+
 aclError aclsimSetThreadProvider(aclsimThreadProvider provider) {
     return ungated_entry(Function::aclsimSetThreadProvider, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         sim.stall.set_thread_provider(provider);

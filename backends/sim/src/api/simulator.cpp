@@ -15,6 +15,7 @@
 #include "observe/operator_records.h"
 #include "observe/profiler.h"
 #include "observe/race_check.h"
+#include "observe/submission_calls.h"
 #include "observe/subscriptions.h"
 #include "support/findings.h"
 #include "support/shared_memory.h"
@@ -35,7 +36,7 @@ std::atomic<bool> g_started{false};
 // Parts, in the order in which they depend on each other.
 struct Simulator::Parts {
     Parts(Core &core, Machine &machine)
-        : stall(core),
+        : stall(core, submission_calls),
           models(machine),
           labels(machine),
           memory(machine),
@@ -53,6 +54,7 @@ struct Simulator::Parts {
           exception_dumps(machine.dumps, memory),
           strict(machine) {}
 
+    SubmissionCalls submission_calls;
     Stall stall;
     Models models;
     Labels labels;
@@ -113,6 +115,9 @@ Simulator::Simulator(const SimulatorOptions &options)
     }
     if (config().checks_races) {
         core.add_observer(RaceCheck::start());
+    }
+    if (config().checks_deadlocks) {
+        core.add_observer(parts_.submission_calls);
     }
     if (config().is_strict) {
         strict.turn_on();

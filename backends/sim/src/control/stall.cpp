@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +11,15 @@
 #include <dirent.h>
 #endif
 
+#include "control/deadlocks.h"
 #include "engine/thread.h"
 #include "machine/context.h"
 #include "support/config.h"
 
 namespace aclsim {
 namespace {
+
+constexpr std::int32_t kForProgram = 2;  // isWaiting of a thread that waits for other threads of the program
 
 std::string name_of(const Stream &stream) {
     return "stream " + std::to_string(stream.id) + " of device " + std::to_string(device_of(stream).user_id);
@@ -103,8 +107,8 @@ std::size_t count_threads() {
 class Mobility {
   public:
     // `threads` are all threads that may call the library, as named by the program; empty if it does not name them.
-    Mobility(Core &core, const HostWait &wait, std::vector<aclsimThread> threads = {}) REQUIRES(engine_lock)
-        : core_(core), wait_(wait), threads_(std::move(threads)) {
+    Mobility(Core &core, const HostWait &wait, const std::vector<aclsimThread> &threads = {}) REQUIRES(engine_lock)
+        : core_(core), wait_(wait), threads_(threads) {
         add(wait.cause());
         spread();
         if (!can_end() && asks_for_host_) {
@@ -118,11 +122,20 @@ class Mobility {
         const auto found = nodes_.find(&stream);
         return found == nodes_.end() || found->second.is_mobile;
     }
+    // Returns true if the stream runs program code, whose thread waits for other threads of the program.
+    bool waits_in_program(const Stream &stream) const REQUIRES(engine_lock) {
+        return stream.state == Stream::State::Running &&
+               std::any_of(threads_.begin(), threads_.end(), [&](const aclsimThread &it) REQUIRES(engine_lock) {
+                   return it.isWaiting == kForProgram && it.thread == identifier_of(stream.runner);
+               });
+    }
     // Returns the causes for which the stream waits; none if it can go on by itself.
     Causes causes_of(const Stream &stream) const REQUIRES(engine_lock) {
         Causes causes;
         if (const HostWait *wait = wait_of_runner(core_, stream)) {
             causes.list.push_back(wait->cause());
+        } else if (waits_in_program(stream)) {
+            causes.list.push_back({nullptr, 0, Outside::Host});
         } else if (stream.state == Stream::State::Blocked) {
             stream.queue.front()->as_blocking()->add_causes(causes);
         } else if (const Stream *ahead = ahead_of(stream)) {
@@ -172,6 +185,7 @@ class Mobility {
             order_.push_back(&node);
             node.causes = causes_of(stream);
             node.is_mobile = node.causes.list.empty() || core_.timer().is_armed(stream);
+            asks_for_host_ |= config().checks_deadlocks && stream.state == Stream::State::Running && node.is_mobile;
             for (const Cause &cause : node.causes.list) {
                 if (cause.stream != nullptr && !cause.stream->is_done(cause.sequence)) {
                     open.push_back(cause.stream);
@@ -204,11 +218,11 @@ class Mobility {
         spread();
     }
 
-    // Returns the threads of the program that wait here without a time limit.
-    std::vector<std::uint64_t> waiting_threads() const REQUIRES(engine_lock) {
+    // Returns the threads of the program that wait here without a time limit, and the simulator's if `with_own` is set.
+    std::vector<std::uint64_t> waiting_threads(bool with_own) const REQUIRES(engine_lock) {
         std::vector<std::uint64_t> waiting;
         for (const HostWait *wait : core_.host_waits()) {
-            if (wait->is_asleep() && !wait->has_deadline() && !wait->is_of_own_thread()) {
+            if (wait->is_asleep() && !wait->has_deadline() && (with_own || !wait->is_of_own_thread())) {
                 waiting.push_back(wait->thread_identifier());
             }
         }
@@ -219,12 +233,12 @@ class Mobility {
     // program names and those that have used the library; if either list is missing, all threads of the process except
     // the simulator's.
     bool has_free_thread() const REQUIRES(engine_lock) {
-        std::vector<std::uint64_t> waiting = waiting_threads();
         const auto enrolled = enrolled_threads();
         if (threads_.empty() || !enrolled) {
             const std::size_t threads = count_threads();
-            return threads == 0 || threads > waiting.size() + core_.own_threads();
+            return threads == 0 || threads > waiting_threads(/*with_own=*/false).size() + core_.own_threads();
         }
+        std::vector<std::uint64_t> waiting = waiting_threads(/*with_own=*/true);
         std::vector<std::uint64_t> able = *enrolled;
         for (const aclsimThread &thread : threads_) {
             (thread.isWaiting != 0 ? waiting : able).push_back(thread.thread);
@@ -271,51 +285,144 @@ class Mobility {
 
     Core &core_;
     const HostWait &wait_;
-    const std::vector<aclsimThread> threads_;
+    const std::vector<aclsimThread> &threads_;
     mutable bool asks_for_host_ = false;
     bool host_can_act_ = false;
     std::map<const Stream *, Node> nodes_;
     std::vector<Node *> order_;  // streams before those they wait for: one pass backwards is usually enough
 };
 
-// Describes the chain of waits, one line per stream, from the stream that the thread waits for to the end of the chain.
-// If the wait can never end, follows only streams that can never move.
-std::string chain_of(const Core &core, const HostWait &wait, const Mobility &mobility) REQUIRES(engine_lock) {
-    const bool is_stuck = !mobility.can_end();
-    std::string text;
-    std::vector<const Stream *> seen;
+// Streams from the one that the thread waits for to the end of the chain of waits. If the wait can never end, only
+// streams that can never move.
+struct Chain {
+    std::vector<const Stream *> streams{};
+    bool is_cycle = false;
+    bool is_stuck = false;
+
+    const char *end() const {
+        if (is_cycle) {
+            return is_stuck ? "  which waits for itself: a deadlock\n"
+                            : "  which waits for itself, unless something else ends that\n";
+        }
+        return is_stuck ? "  and nothing is left that could end that: a deadlock\n" : "";
+    }
+};
+
+Chain chain_of(const HostWait &wait, const Mobility &mobility) REQUIRES(engine_lock) {
+    Chain chain;
+    chain.is_stuck = !mobility.can_end();
+    auto &seen = chain.streams;
     for (const Stream *at = wait.cause().stream; at != nullptr;) {
         if (std::find(seen.begin(), seen.end(), at) != seen.end()) {
-            return text + (is_stuck ? "  which waits for itself: a deadlock\n"
-                                    : "  which waits for itself, unless something else ends that\n");
+            chain.is_cycle = true;
+            return chain;
         }
         seen.push_back(at);
-        text += line_about(core, *at);
         const Causes causes = mobility.causes_of(*at);
         const auto next =
             std::find_if(causes.list.begin(), causes.list.end(), [&](const Cause &cause) REQUIRES(engine_lock) {
                 return cause.stream != nullptr && !cause.stream->is_done(cause.sequence) &&
-                       (!is_stuck || !mobility.is_mobile(*cause.stream));
+                       (!chain.is_stuck || !mobility.is_mobile(*cause.stream));
             });
         at = next == causes.list.end() ? nullptr : next->stream;
     }
-    return text + (is_stuck ? "  and nothing is left that could end that: a deadlock\n" : "");
+    return chain;
 }
 
-// Explains the wait if it is a deadlock. Returns true if the answer depends on actions of the program's threads.
-bool explain_deadlock(Core &core, HostWait &wait, std::vector<aclsimThread> threads) REQUIRES(engine_lock) {
-    const Mobility mobility(core, wait, std::move(threads));
-    if (!mobility.can_end()) {
-        wait.explain(heading(wait) + " waits forever for " + awaited_by(wait) + "\n" + chain_of(core, wait, mobility));
+// Describes the chain, one line per stream.
+std::string text_of(const Core &core, const Chain &chain) REQUIRES(engine_lock) {
+    std::string text;
+    for (const Stream *stream : chain.streams) {
+        text += line_about(core, *stream);
     }
-    return mobility.depends_on_host();
+    return text + chain.end();
 }
+
+// Collects the waits of a deadlock: those of the chain and, if any thread of the program could end it, those of all
+// threads.
+class DeadlockCollector {
+  public:
+    DeadlockCollector(const Core &core, const Mobility &mobility, const SubmissionCalls &calls)
+        : core_(core), mobility_(mobility), calls_(calls) {}
+
+    Deadlock collect(HostWait &wait, const std::vector<aclsimThread> &threads) REQUIRES(engine_lock) {
+        const Chain chain = chain_of(wait, mobility_);
+        const std::string first = std::string(wait.function()) + " waits forever for " + awaited_by(wait) + "\n";
+        Deadlock found{first + text_of(core_, chain), {}, chain.end()};
+        add(wait);
+        if (mobility_.depends_on_host()) {
+            for (HostWait *const other : core_.host_waits()) {
+                add(*other);
+            }
+            for (const aclsimThread &thread : threads) {
+                if (thread.isWaiting == kForProgram) {
+                    add(thread.thread);
+                }
+            }
+        }
+        found.waits = std::move(waits_);
+        return found;
+    }
+
+    const std::set<const Stream *> &streams() const { return streams_; }
+
+  private:
+    // Adds the wait, and the chain of streams behind it.
+    void add(HostWait &wait) REQUIRES(engine_lock) {
+        if (wait.has_deadline() || !threads_.insert(wait.thread_identifier()).second) {
+            return;
+        }
+        wait.note_deadlock(/*is_hopeless=*/config().deadlocks_fail);
+        StuckWait stuck{"thread " + std::to_string(wait.thread_number()), 0, "waits for " + awaited_by(wait),
+                        wait.function()};
+        stuck.thread = wait.thread_identifier();
+        if (wait.place() != nullptr) {
+            stuck.frames = names_of(*wait.place());
+        }
+        waits_.push_back(std::move(stuck));
+        for (const Stream *stream : chain_of(wait, mobility_).streams) {
+            add(*stream);
+        }
+    }
+
+    void add(const Stream &stream) REQUIRES(engine_lock) {
+        Task *const head = stream.queue.front();
+        if (head == nullptr || !streams_.insert(&stream).second) {
+            return;
+        }
+        const CallNote call = calls_.find(stream, head->sequence);
+        waits_.push_back(
+            {name_of(stream), head->sequence, doing(core_, stream, *head), call.function, names_of(call.place)});
+        if (mobility_.waits_in_program(stream)) {
+            add(identifier_of(stream.runner));
+        }
+        const auto &waits = core_.host_waits();
+        const auto inner = std::find(waits.begin(), waits.end(), wait_of_runner(core_, stream));
+        if (inner != waits.end()) {
+            add(**inner);
+        }
+    }
+
+    // Adds a thread that waits in the program, which describes it.
+    void add(std::uint64_t thread) {
+        if (threads_.insert(thread).second) {
+            waits_.push_back({"another thread", 0, "waits for a thread of the program", "", {}, thread});
+        }
+    }
+
+    const Core &core_;
+    const Mobility &mobility_;
+    const SubmissionCalls &calls_;
+    std::vector<StuckWait> waits_;
+    std::set<const Stream *> streams_;
+    std::set<std::uint64_t> threads_;
+};
 
 }  // namespace
 
 void Stall::explain_stall(HostWait &wait) {
     wait.explain(heading(wait) + " has waited " + std::to_string(config().stall.count()) + " ms for " +
-                 awaited_by(wait) + "\n" + chain_of(core_, wait, Mobility(core_, wait)));
+                 awaited_by(wait) + "\n" + text_of(core_, chain_of(wait, Mobility(core_, wait))));
 }
 
 // Repeats the query while the list is too short, because the number of threads may grow between two queries.
@@ -333,8 +440,36 @@ std::vector<aclsimThread> Stall::ask_for_threads(Lock &lock) const {
     }
 }
 
+bool Stall::look(HostWait &wait, Lock &lock, const std::vector<aclsimThread> &threads) {
+    const Mobility mobility(core_, wait, threads);
+    if (mobility.can_end()) {
+        return mobility.depends_on_host();
+    }
+    if (!config().checks_deadlocks) {
+        wait.explain(heading(wait) + " waits forever for " + awaited_by(wait) + "\n" +
+                     text_of(core_, chain_of(wait, mobility)));
+        return false;
+    }
+    DeadlockCollector collector(core_, mobility, calls_);
+    Deadlock found = collector.collect(wait, threads);
+    bool is_new = collector.streams().empty();
+    for (const Stream *stream : collector.streams()) {
+        is_new |= reported_.insert({stream->serial, stream->queue.front()->sequence}).second;
+    }
+    const aclsimThreadDescriber describer = describer_;
+    const Unlocked unlocked(lock);
+    if (describer != nullptr) {
+        describe_threads(found, describer);
+    }
+    if (is_new) {
+        report(found);
+    }
+    end_after_deadlock();
+    return false;
+}
+
 bool Stall::look_for_deadlock(HostWait &wait, Lock &lock) {
-    const bool depends_on_host = explain_deadlock(core_, wait, {});
+    const bool depends_on_host = look(wait, lock, {});
     if (!depends_on_host || wait.is_explained() || provider_ == nullptr) {
         return depends_on_host;
     }
@@ -342,7 +477,12 @@ bool Stall::look_for_deadlock(HostWait &wait, Lock &lock) {
     // threads.
     const std::uint64_t changes = core_.changes();
     std::vector<aclsimThread> threads = ask_for_threads(lock);
-    return changes != core_.changes() || explain_deadlock(core_, wait, std::move(threads));
+    if (std::exchange(asked_at_, changes) != changes) {
+        for (aclsimThread &thread : threads) {  // its wait may have ended with the change
+            thread.isWaiting = thread.isWaiting == kForProgram ? 0 : thread.isWaiting;
+        }
+    }
+    return changes != core_.changes() || look(wait, lock, threads);
 }
 
 }  // namespace aclsim

@@ -645,7 +645,9 @@ bool Core::watch(Lock &lock, Stream &stream, std::uint64_t sequence, std::option
         wait.emplace(*this, stream, sequence, deadline, check);
     }
     stream.wake_when_done(sequence);
-    return wait->sleep(lock, stream.progress);
+    const bool is_in_time = wait->sleep(lock, stream.progress);
+    wait->fail_if_hopeless();
+    return is_in_time;
 }
 
 void Core::begin_wait(HostWait &wait) {

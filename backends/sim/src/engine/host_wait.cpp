@@ -15,7 +15,18 @@ namespace {
 
 // Delay of the first look for a deadlock; most waits end earlier.
 constexpr std::chrono::milliseconds kFirstLook{10}, kLongestLook{1000};
+constexpr std::chrono::milliseconds kLongestLookOfCheck{100};
 constexpr std::chrono::milliseconds kAskInterval{20};
+
+std::chrono::milliseconds longest_look() { return config().checks_deadlocks ? kLongestLookOfCheck : kLongestLook; }
+
+// Returns true for waits that look for deadlocks.
+bool looks(Time deadline) { return deadline == kNever && (config().checks_deadlocks || config().stall.count() != 0); }
+
+const CallPlace *present_place() {
+    const CurrentCall *const call = current_call();
+    return call == nullptr || call->place.kind == CallPlace::Kind::Unknown ? nullptr : &call->place;
+}
 
 }  // namespace
 
@@ -51,14 +62,14 @@ HostWait::HostWait(Core &core, const Cause &cause, const char *awaited, const Bl
       awaited_(awaited),
       blocker_(blocker),
       function_(current_function()),
+      place_(present_place()),
       deadline_(deadline),
       is_of_own_thread_(core.is_own_thread()),
       check_(check),
       check_at_(check == nullptr ? kNever : core.clock().now()),
       explain_at_(deadline != kNever || config().stall.count() == 0 ? kNever : core.clock().now() + config().stall),
-      look_at_(explain_at_ == kNever ? kNever : core.clock().now() + kFirstLook),
+      look_at_(looks(deadline) ? core.clock().now() + kFirstLook : kNever),
       look_interval_(kFirstLook) {
-    thread_number();  // enrols the thread
     core_.begin_wait(*this);
 }
 
@@ -88,6 +99,9 @@ bool HostWait::sleep(Lock &lock, std::condition_variable_any &changed, Time look
     is_asleep_ = true;
     const bool is_in_time = look_and_sleep(lock, changed, look_again);
     is_asleep_ = false;
+    if (check_ != nullptr) {
+        fail_if_hopeless();
+    }
     return is_in_time;
 }
 
@@ -112,11 +126,11 @@ bool HostWait::look_and_sleep(Lock &lock, std::condition_variable_any &changed, 
 // Looks for a deadlock, at growing intervals. At the end of the configured time, explains the wait in any case. Returns
 // true if the lock may have been released meanwhile.
 bool HostWait::look(Lock &lock) {
-    const Time now = explain_at_ == kNever ? Time() : core_.clock().now();
+    const Time now = look_at_ == kNever ? Time() : core_.clock().now();
     if (explain_at_ != kNever && now >= explain_at_) {
         core_.stall_reporter().explain_stall(*this);
     } else if (look_at_ != kNever && now >= look_at_) {
-        look_interval_ = std::min(2 * look_interval_, kLongestLook);
+        look_interval_ = std::min(2 * look_interval_, longest_look());
         look_at_ = now + look_interval_;
         check_before_look(now);
         const bool has_changed = std::exchange(looked_at_, core_.changes()) != core_.changes();
@@ -137,7 +151,21 @@ void HostWait::check_before_look(Time now) {
 
 void HostWait::explain(const std::string &text) {
     text_ = text;
+    explain_at_ = kNever;
+    if (!config().checks_deadlocks) {
+        look_at_ = kNever;
+    }
+}
+
+void HostWait::note_deadlock(bool is_hopeless) {
     explain_at_ = look_at_ = kNever;
+    is_hopeless_ = is_hopeless;
+}
+
+void HostWait::fail_if_hopeless() const {
+    if (is_hopeless_) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "this wait can never end: a deadlock");
+    }
 }
 
 void HostWait::write(Lock &lock) {

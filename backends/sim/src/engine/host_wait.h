@@ -12,6 +12,7 @@
 #include "engine/clock.h"
 #include "engine/facts.h"
 #include "engine/thread.h"
+#include "support/call_place.h"
 
 namespace aclsim {
 
@@ -72,6 +73,10 @@ class HostWait {
     // Passes a text to the thread, which writes it to standard error, once per wait: without the lock, so that a slow
     // reader blocks no other thread. Called by the waiting thread itself.
     void explain(const std::string &text) REQUIRES(engine_lock);
+    // Notes that a deadlock with this wait was reported, and whether the wait is to fail.
+    void note_deadlock(bool is_hopeless) REQUIRES(engine_lock);
+    // Fails a wait that is to fail because it can never end.
+    void fail_if_hopeless() const REQUIRES(engine_lock);
 
     // Behind another call, the cause and the deadline are those of the present wait of that call.
     const Cause &cause() const REQUIRES(engine_lock) { return decisive().cause_; }
@@ -83,7 +88,9 @@ class HostWait {
     const char *function() const { return function_; }
     std::thread::id thread() const { return thread_; }
     std::uint64_t thread_identifier() const { return thread_identifier_; }
-    bool is_explained() const { return explain_at_ == kNever; }
+    std::uint32_t thread_number() const { return thread_number_; }
+    const CallPlace *place() const { return place_; }  // place of the call; nullptr unless wanted
+    bool is_explained() const { return look_at_ == kNever; }
     bool is_asleep() const { return is_asleep_; }                // otherwise the thread helps or runs a callback
     bool is_of_own_thread() const { return is_of_own_thread_; }  // started by the simulator
 
@@ -102,7 +109,9 @@ class HostWait {
     const BlockingCall *const blocker_;
     const char *const function_;  // call that waits
     const std::thread::id thread_ = std::this_thread::get_id();
+    const CallPlace *const place_;
     const std::uint64_t thread_identifier_ = aclsim::thread_identifier();
+    const std::uint32_t thread_number_ = aclsim::thread_number();  // enrols the thread
     const Time deadline_;
     const bool is_of_own_thread_;
     WaitCheck *const check_;
@@ -113,6 +122,7 @@ class HostWait {
     std::uint64_t looked_at_ = 0;  // the engine's changes at the last look
     bool looks_again_ = false;     // even without changes
     bool is_asleep_ = false;
+    bool is_hopeless_ = false;
     std::string text_;  // to be written
 };
 

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -28,8 +29,8 @@ struct RunningTask {
 };
 
 struct Thread {
-    std::uint32_t number = 0;  // 0: not queried yet
-    bool is_own = false;       // started by the simulator
+    std::uint32_t number = 0;   // 0: not queried yet
+    bool is_own = false;        // started by the simulator
     bool asks_quietly = false;  // see aclsimAskQuietly
     LastTask last;
     RunningTask running;
@@ -41,6 +42,13 @@ inline thread_local Thread t_thread;
 std::uint32_t ask_for_thread_number();
 
 std::uint64_t thread_identifier();  // pthread_self()
+// Returns pthread_self() of the thread, which is what the C++ libraries keep in its id.
+inline std::uint64_t identifier_of(std::thread::id id) {
+    std::uintptr_t identifier = 0;
+    static_assert(sizeof identifier == sizeof id);
+    std::memcpy(&identifier, &id, sizeof id);
+    return identifier;
+}
 // Returns the identifiers of all program threads that have submitted a task or slept here and have not ended; nullopt
 // if memory was missing to note one.
 std::optional<std::vector<std::uint64_t>> enrolled_threads();

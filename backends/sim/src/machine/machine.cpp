@@ -385,6 +385,15 @@ Ref<ContextStream> create_stream(Machine &machine, Context &context, std::uint32
     return stream;
 }
 
+// Waits for the tasks of a stream that is to end. A wait that fails is a deadlock, which the check has reported.
+void await_or_give_up(Core &core, Lock &lock, const Ref<ContextStream> &stream) REQUIRES(engine_lock) {
+    try {
+        core.wait_for(lock, stream, stream->submitted, kNever);
+    } catch (const Failure &failure) {
+        remember(failure.code);
+    }
+}
+
 void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, bool force) {
     const Uncancelled uncancelled;
     Context &context = context_of(*stream);
@@ -412,7 +421,7 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
     // Streams that failed in STOP mode or never execute would never complete.
     const bool drop = force || !stream->is_active() || context.failure != ACL_SUCCESS;
     if (!drop) {
-        persist(lock, [&]() REQUIRES(engine_lock) { machine.core.wait_for(lock, stream, stream->submitted, kNever); });
+        persist(lock, [&]() REQUIRES(engine_lock) { await_or_give_up(machine.core, lock, stream); });
     }
     persist(lock,
             [&]() REQUIRES(engine_lock) { machine.core.drop_tasks(lock, *stream, ACL_ERROR_RT_STREAM_ABORT, kNever); });

@@ -143,6 +143,14 @@ void read_checks(Config &config) {
     }
 }
 
+void read_end_of_deadlocks(Config &config) {
+    const std::string end = environment("ASCEND_RT_SIM_DEADLOCK");
+    config.deadlocks_fail = end == "fail";
+    if (!end.empty() && end != "exit" && !config.deadlocks_fail) {
+        config.error = "ASCEND_RT_SIM_DEADLOCK=" + end + " is not one of exit, fail";
+    }
+}
+
 void read_queues(Config &config) {
     const std::string queues = environment("ASCEND_RT_SIM_QUEUES");
     config.queues_are_on_device = queues == "device";
@@ -211,6 +219,7 @@ Config config_of_environment() {
     read_number(config, "ASCEND_RT_SIM_WORKERS", 1, 256, config.workers);
     config.faults = environment("ASCEND_RT_SIM_FAULTS");
     read_checks(config);
+    read_end_of_deadlocks(config);
     read_cards(config);
     read_queues(config);
     read_number(config, "ASCEND_RT_SIM_GROUPS", 1, 8, config.groups);

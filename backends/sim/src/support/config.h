@@ -53,16 +53,17 @@ struct Config {
     // processes of all users, or separate.
     bool shares_cards = false;
     bool shares_with_all_users = false;
-    bool must_share_cards = false;  // set explicitly, not by default
-    bool is_strict = false;         // ASCEND_RT_SIM_STRICT=1
-    std::string strict_log;         // ASCEND_RT_SIM_STRICT_LOG: file for a line about the end of each process
-    bool checks_memory = false;     // ASCEND_RT_SIM_CHECK with memory, and in strict mode
-    bool checks_races = false;      // ASCEND_RT_SIM_CHECK with races
-    bool checks_deadlocks = false;  // ASCEND_RT_SIM_CHECK with deadlocks
+    bool must_share_cards = false;      // set explicitly, not by default
+    bool is_strict = false;             // ASCEND_RT_SIM_STRICT=1
+    std::string strict_log;             // ASCEND_RT_SIM_STRICT_LOG: file for a line about the end of each process
+    bool checks_memory = false;         // ASCEND_RT_SIM_CHECK with memory, and in strict mode
+    bool checks_races = false;          // ASCEND_RT_SIM_CHECK with races
+    bool checks_deadlocks = false;      // ASCEND_RT_SIM_CHECK with deadlocks
     bool follows_host_threads = false;  // ASCEND_RT_CHECK_HOST_THREADS=1: each thread of the program is known apart
-    std::string check_directory;    // ASCEND_RT_SIM_CHECK_DIRECTORY: directory for findings; empty: standard error
-    std::string faults;             // ASCEND_RT_SIM_FAULTS
-    std::string error;              // problem of the environment: every call fails with this text
+    bool deadlocks_fail = false;        // ASCEND_RT_SIM_DEADLOCK=fail: waits fail, instead of the end of the process
+    std::string check_directory;        // ASCEND_RT_SIM_CHECK_DIRECTORY: directory for findings; empty: standard error
+    std::string faults;                 // ASCEND_RT_SIM_FAULTS
+    std::string error;                  // problem of the environment: every call fails with this text
 };
 
 // Configuration; read by the first call.

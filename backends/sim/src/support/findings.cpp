@@ -21,17 +21,9 @@ namespace {
 
 std::atomic<std::uint64_t> g_findings{0};
 
-std::string join(const std::vector<std::string> &texts) {
-    std::string list;
-    for (const std::string &text : texts) {
-        list += (list.empty() ? "" : ",") + quoted(text);
-    }
-    return "[" + list + "]";
-}
-
 std::string first_line() {
     return R"({"kind":"process","format":1,"pid":)" + std::to_string(getpid()) + R"(,"product":)" +
-           quoted(config().product->name) + R"(,"checks":)" + join(names_of_checks(config())) + "}";
+           quoted(config().product->name) + R"(,"checks":)" + json_strings(names_of_checks(config())) + "}";
 }
 
 // File of the process; never destroyed, because threads may outlive main().
@@ -116,6 +108,14 @@ File &file() {
 
 }  // namespace
 
+std::string json_strings(const std::vector<std::string> &texts) {
+    std::string list;
+    for (const std::string &text : texts) {
+        list += (list.empty() ? "" : ",") + quoted(text);
+    }
+    return "[" + list + "]";
+}
+
 bool writes_findings() { return !config().check_directory.empty(); }
 
 void begin_findings() {
@@ -136,6 +136,6 @@ void write_finding(std::string_view object) noexcept {
 
 std::uint64_t next_finding() { return ++g_findings; }
 
-std::string json_frames(const CallPlace &place) { return join(names_of(place)); }
+std::string json_frames(const CallPlace &place) { return json_strings(names_of(place)); }
 
 }  // namespace aclsim

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/call_place.h"
 
@@ -23,7 +24,8 @@ void end_findings();     // writes the last line, if there is a first one
 // a forked child has a file of its process. A failure is reported once, on standard error, and then ignored.
 void write_finding(std::string_view object) noexcept;
 std::uint64_t next_finding();  // number for the next finding of this process, from 1 on
-// Returns the names of the frames as a JSON array of strings.
+// Return a JSON array of the strings, or of the names of the frames.
+std::string json_strings(const std::vector<std::string> &texts);
 std::string json_frames(const CallPlace &place);
 
 }  // namespace aclsim

@@ -1,0 +1,37 @@
+// Calls that submitted the pending tasks, for reports about tasks that will never end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "engine/observer.h"
+#include "support/call_note.h"
+
+namespace aclsim {
+
+// Facts arrive from threads of all shards, so the notes are guarded by their mutex, the innermost lock.
+class SubmissionCalls final : public Observer {
+  public:
+    SubmissionCalls() : Observer(kTasks | kAllPlaces) {}
+    // Returns the call that submitted the task, or the kept task that it replays; an unknown one if there is no note.
+    CallNote find(const Stream &stream, std::uint64_t sequence) const REQUIRES(engine_lock);
+
+    void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
+    void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
+    void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
+    void replayed(const Moment &, const Stream &, const Task &kept, const Task &replay) override REQUIRES(engine_lock);
+    void changed(const Moment &, const Stream &, const Task &former, const Task &now, const Submission &) override
+        REQUIRES(engine_lock);
+
+  private:
+    using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number
+    using Guard = std::lock_guard<std::mutex>;
+
+    mutable std::mutex mutex_;
+    std::map<Key, CallNote> calls_;
+    std::map<const Task *, CallNote> kept_;  // by tasks that models keep, which they may outlive
+};
+
+}  // namespace aclsim
