@@ -222,9 +222,9 @@ def _reason(line: Line) -> Reason:
 
 
 def _fix(line: Line) -> Fix:
-    numbers = {name: line.get(name) for name in ("stream", "record_stream", "wait_stream")}
-    places = {name: _frames(line.get(name)) for name in ("record_after", "wait_before", "before")}
-    return Fix(line.get("case", ""), **numbers, **places)
+    known: Line = {name: line.get(name) for name in ("stream", "record_stream", "wait_stream")}
+    known |= {name: _frames(line.get(name)) for name in ("record_after", "wait_before", "before")}
+    return Fix(line.get("case", ""), **known)
 
 
 def _race(line: Line) -> Race:
@@ -312,7 +312,8 @@ def read(directory: Path) -> Findings:
     OSError
         A file cannot be read.
     """
-    into, found = Findings(), []
+    into = Findings()
+    found: list[Finding] = []
     for file in sorted(directory.glob("*.jsonl"), key=lambda it: (len(it.stem), it.stem)):
         process = _Process(into, int(file.stem) if file.stem.isdecimal() else 0)
         kinds = set()

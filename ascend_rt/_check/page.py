@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import linecache
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ascend_rt._check import words
+from ascend_rt._check import names, words
 from ascend_rt._check.findings import Deadlock, Finding, Hint, Race
 from ascend_rt._check.frames import Frame, Frames, innermost, of_user
 from ascend_rt._check.order_diagram import diagram
@@ -41,7 +40,6 @@ class _Card(NamedTuple):
 
     kind: str
     title: str
-    count: int
     why: str
     fix: str
     diagram: str
@@ -59,29 +57,32 @@ def report(outcome: Outcome, version: str) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(Path(__file__).parent)
-    settings = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
-    template = Environment(loader=loader, **settings).get_template("page.html.jinja")
+    environment = Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    template = environment.get_template("page.html.jinja")
     found = outcome.found
-    kinds = Counter(each.kind for each in found.findings)
-    return template.render(
-        title="ascend-rt check",
-        version=version,
-        command=shlex.join(outcome.program.command),
-        ending=outcome.program.ending,
-        counts=[(number, words.TITLES[kind][number > 1], kind) for kind, number in kinds.items()],
-        summary=words.summary(found, shows_hints=True),
-        cards=list(map(_card, found.findings)),
-        hints=list(map(_card, found.hints)) if outcome.shows_hints else [],
-        ignored=list(map(_card, found.ignored)),
-        remarks=outcome.remarks,
-        unseen=found.unseen,
-    ) + "\n"
+    return (
+        template.render(
+            title="ascend-rt check",
+            version=version,
+            command=shlex.join(outcome.program.command),
+            ending=outcome.program.ending,
+            summary=words.summary(found, shows_hints=True),
+            cards=list(map(_card, found.findings)),
+            hints=list(map(_card, found.hints)) if outcome.shows_hints else [],
+            ignored=list(map(_card, found.ignored)),
+            remarks=outcome.remarks,
+            unseen=found.unseen,
+        )
+        + "\n"
+    )
 
 
 def _card(finding: Finding) -> _Card:
     headline = words.headline(finding).partition(": ")[2]
     why, fix = (words.why(finding), words.fix(finding)) if isinstance(finding, Race) else ("", "")
-    return _Card(finding.kind, headline, finding.count, why, fix, diagram(finding), list(_excerpts(finding)))
+    return _Card(finding.kind, headline, why, fix, diagram(finding), list(_excerpts(finding)))
 
 
 def _excerpts(finding: Finding) -> Iterator[_Excerpt]:
@@ -99,7 +100,7 @@ def _titled(finding: Finding) -> list[tuple[str, Frames]]:
     if isinstance(finding, Deadlock):
         return [(f"{it.agent} waits for {it.waits_for}", it.frames) for it in finding.waits]
     if isinstance(finding, Hint):
-        return [(finding.function, finding.frames)]
+        return [(names.of_call(finding.function, innermost(finding.frames)), finding.frames)]
     return [("", frames) for frames in finding.places]
 
 

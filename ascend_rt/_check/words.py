@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Sequence
 
 from ascend_rt._check import names
 from ascend_rt._check.findings import Access, Deadlock, Finding, Findings, Fix, Hint, Race, Report
-from ascend_rt._check.frames import Frame, Frames, innermost, stack
+from ascend_rt._check.frames import Frames, innermost, stack
 
 TITLES = {
     "race": ("race", "races"),
@@ -91,9 +92,7 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"record on {_stream(fix.record_stream)} after {Places(race).at(fix.record_after, 'line ')}, "
         f"wait on {_stream(fix.wait_stream)} before {Places(race).at(fix.wait_before, 'line ')}"
     ),
-    "synchronize": lambda race, fix: (
-        f"synchronize {_stream(fix.stream)} before {Places(race).at(fix.before, 'line ')}"
-    ),
+    "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream)} before {Places(race).at(fix.before, 'line ')}",
     "free_later": lambda race, fix: (
         f"synchronize {_stream(fix.stream)} before the free at {Places(race).at(fix.before)}, or free later"
     ),
@@ -130,7 +129,8 @@ def _summary(finding: Finding) -> str:
     if isinstance(finding, Hint):
         return HINTS.get(finding.hint, finding.hint)
     assert isinstance(finding, Deadlock | Report)
-    return finding.text.rstrip().replace("\n", "\n  ")
+    lines = (line.strip() for line in finding.text.replace(os.getcwd() + os.sep, "").splitlines())
+    return "\n  ".join(lines)
 
 
 def details(finding: Finding) -> list[str]:
@@ -140,7 +140,9 @@ def details(finding: Finding) -> list[str]:
         rows = [(it.mode, of_stream(it), of_operation(it), stack(it.frames)) for it in accesses]
         return [*_columns(rows), *filter(None, [why(finding), f"fix: {fix(finding)}" if fix(finding) else ""])]
     if isinstance(finding, Deadlock):
-        return _columns([(_agent(it.agent, it.task), f"waits for {it.waits_for}", stack(it.frames)) for it in finding.waits])
+        return _columns(
+            [(_agent(it.agent, it.task), f"waits for {it.waits_for}", stack(it.frames)) for it in finding.waits]
+        )
     if isinstance(finding, Hint):
         frame = innermost(finding.frames)
         where = "" if finding.stream is None else f"stream {finding.stream}  "
@@ -152,7 +154,7 @@ def _agent(agent: str, task: int | None) -> str:
     return agent if task is None else f"{agent}, task {task}"
 
 
-def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -177,8 +179,3 @@ def summary(found: Findings, *, shows_hints: bool) -> str:
 
 def _counted(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
-
-
-def places_of(findings: Iterable[Finding]) -> set[Frame]:
-    """Return the innermost places of findings."""
-    return {frame for each in findings for frame in map(innermost, each.places) if frame is not None}

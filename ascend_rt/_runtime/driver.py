@@ -388,6 +388,10 @@ def load() -> BackendSelection:
 
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
             threads.install()
+        if os.environ.get("ASCEND_RT_SIM_CHECK_DIRECTORY"):
+            from ascend_rt._check import at_exit
+
+            at_exit.install()
     log.info("the library is %s (%s): %s", ", ".join(chosen.paths), chosen.backend, chosen.reason)
     if chosen.warning and warn_of_simulator:
         _warn(chosen.warning)
