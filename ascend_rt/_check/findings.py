@@ -263,15 +263,15 @@ _READERS: dict[str, Callable[[Line], Finding]] = {
 }
 
 
-def lines_of(file: Path, start: int = 0) -> Iterator[Line]:
-    """Yield the lines of a process that begin at or after a byte; one that was cut off becomes a note.
+def lines_of(file: Path) -> Iterator[Line]:
+    """Yield the lines of a process; one that was cut off becomes a note.
 
     Raises
     ------
     OSError
         The file cannot be read.
     """
-    for text in file.read_bytes()[start:].splitlines():
+    for text in file.read_bytes().splitlines():
         try:
             yield json.loads(text)
         except ValueError:
@@ -304,6 +304,25 @@ class _Process:
             self.has_ended = True
 
 
+def read_file(file: Path, into: Findings | None = None) -> list[Finding]:
+    """Return what one process has found, and hints; add what else it has written to the findings.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    """
+    into = Findings() if into is None else into
+    process = _Process(into, int(file.stem) if file.stem.isdecimal() else 0)
+    has_used_runtime = False
+    for line in lines_of(file):
+        has_used_runtime |= line.get("kind") != "files"
+        process.read(line)
+    into.processes += has_used_runtime
+    into.unfinished += has_used_runtime and not process.has_ended
+    return list(process.found.values())
+
+
 def read(directory: Path) -> Findings:
     """Return what all processes of a program have written.
 
@@ -313,18 +332,8 @@ def read(directory: Path) -> Findings:
         A file cannot be read.
     """
     into = Findings()
-    found: list[Finding] = []
-    for file in sorted(directory.glob("*.jsonl"), key=lambda it: (len(it.stem), it.stem)):
-        process = _Process(into, int(file.stem) if file.stem.isdecimal() else 0)
-        kinds = set()
-        for line in lines_of(file):
-            kinds.add(line.get("kind"))
-            process.read(line)
-        found += process.found.values()
-        if kinds - {"files"}:  # it has used the runtime
-            into.processes += 1
-            into.unfinished += not process.has_ended
-    merged = merge(with_lines(found))
+    files = sorted(directory.glob("*.jsonl"), key=lambda file: (len(file.stem), file.stem))
+    merged = merge(with_lines([each for file in files for each in read_file(file, into)]))
     into.findings = [each for each in merged if not isinstance(each, Hint)]
     into.hints = [each for each in merged if isinstance(each, Hint)]
     return into

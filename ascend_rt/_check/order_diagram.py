@@ -146,7 +146,7 @@ def diagram(finding: Finding) -> str:
     return ""
 
 
-_WAITS = {"unbound_wait": "wait: no record", "ignored_wait": "wait: ignored"}
+_WAITS = {"unbound_wait": "unbound wait", "ignored_wait": "ignored wait"}
 
 # Of each case of a fix: the shapes and titles of its two ends.
 _FIXES = {

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of the simulator in tests: findings that a test causes make it fail."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ascend_rt._check import words
+from ascend_rt._check.findings import Finding, Findings, Hint, merge, read_file
+from ascend_rt._check.frames import innermost
+from ascend_rt._check.ignores import KINDS, comments, separate
+
+_CHECKS = "ASCEND_RT_SIM_CHECK"
+_DIRECTORY = "ASCEND_RT_SIM_CHECK_DIRECTORY"
+_KNOWN = ("races", "deadlocks", "memory")
+_LONGEST_WAIT = 10  # seconds, for the devices after a test
+
+
+def checks_in(text: str) -> tuple[str, ...]:
+    """Return the names in a list with commas.
+
+    Raises
+    ------
+    ValueError
+        One is not a check.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in _KNOWN:
+            raise ValueError(f"'{name}' is not a check; the checks are {', '.join(_KNOWN)}")
+    return names
+
+
+def turn_on(checks: tuple[str, ...]) -> tempfile.TemporaryDirectory[str] | None:
+    """Turn checks on for this process and those that it starts; return the directory if it was created for them."""
+    on = dict.fromkeys(filter(None, (*os.environ.get(_CHECKS, "").split(","), *checks)))
+    os.environ[_CHECKS] = ",".join(on)
+    if os.environ.get(_DIRECTORY):  # of ascend-rt check, or of the process that has started this one
+        return None
+    directory = tempfile.TemporaryDirectory(prefix="ascend_rt-check-", ignore_cleanup_errors=True)
+    os.environ[_DIRECTORY] = directory.name
+    return directory
+
+
+def is_on(check: str) -> bool:
+    """Return whether a check is on, or will be when the library is loaded."""
+    return check in os.environ.get(_CHECKS, "").split(",")
+
+
+class Watch:
+    """The findings of this process from now on.
+
+    Parameters
+    ----------
+    checks : tuple of str
+        The checks whose findings count.
+    """
+
+    def __init__(self, checks: tuple[str, ...]) -> None:
+        self._kinds = {kind for kind, check in KINDS.items() if check in checks}
+        self._file = Path(os.environ[_DIRECTORY], f"{os.getpid()}.jsonl")
+        self._before = self._counts()
+
+    def _read(self) -> list[Finding]:
+        return read_file(self._file) if self._file.exists() else []
+
+    def _counts(self) -> dict[object, int]:
+        return {(each.kind, each.sort, each.places): each.count for each in self._read()}
+
+    def new(self) -> list[Finding]:
+        """Return the findings since the last call that no comment ignores, after the devices have done their work."""
+        _synchronize()
+        before, self._before = self._before, self._counts()
+        new = [
+            each
+            for each in self._read()
+            if each.kind in self._kinds and each.count > before.get((each.kind, each.sort, each.places), 0)
+        ]
+        found = Findings(merge(each for each in new if not isinstance(each, Hint)))
+        files = {frame.file for each in new for frame in map(innermost, each.places) if frame is not None}
+        separate(found, [comment for file in files for comment in comments(file)])
+        return found.findings
+
+
+def _synchronize() -> None:
+    """Wait for the devices that were used: a finding may follow from a task that is not done."""
+    if "ascend_rt.device" not in sys.modules:
+        return
+    from ascend_rt._runtime import lifecycle
+    from ascend_rt.device import Device
+    from ascend_rt.errors import AscendError
+
+    for number in sorted(number for number in lifecycle.owners if number >= 0):
+        with _left_to_test(AscendError):
+            Device(number).synchronize(timeout=_LONGEST_WAIT)
+
+
+@contextmanager
+def _left_to_test(error: type[Exception]) -> Iterator[None]:
+    """Leave failed tasks and lost devices to the test itself, whose waits report them."""
+    try:
+        yield
+    except error:
+        return
+
+
+def text_of(found: list[Finding]) -> str:
+    """Return findings as text."""
+    return "\n\n".join("\n".join(words.lines(each)) for each in found)
