@@ -18,13 +18,14 @@ from types import FrameType, ModuleType
 from typing import Any
 from weakref import ref
 
-from ascend_rt._check.frames import is_file_of_user
+from ascend_rt._check.frames import is_file_of_user, is_of_user, parse
 from ascend_rt._native import handles
 from ascend_rt._runtime.call_site import is_inside
 
 _DIRECTORY = "ASCEND_RT_SIM_CHECK_DIRECTORY"
 _DEPTH = 8  # frames of a stack
 _MODULE = "<module>"
+_INSIDE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # before Python 3.12, frames of functions
 
 _opened: list[tuple[ref[Any], list[str]]] = []
 
@@ -33,15 +34,13 @@ def install() -> None:
     """Write the lines at the end of this process; called when the library is loaded."""
     atexit.register(_write_files)
     if os.environ.get("ASCEND_RT_CHECK_LEAKS") == "1":
-        _previous.append(handles.set_on_open(_note))
+        from ascend_rt._runtime import lifecycle
 
-
-_previous: list[Any] = []
+        handles.set_on_open(_note)
+        lifecycle.call_first_at_exit(_write_leaks, "the search for leaks did not end")
 
 
 def _note(resource: Any) -> None:
-    if not _opened:  # the runtime is initialized: what gives it back at the exit runs after this
-        atexit.register(_write_leaks)
     if resource._is_counted:
         _opened.append((ref(resource), _stack(sys._getframe(1))))
 
@@ -73,25 +72,27 @@ def _write_files() -> None:
     _write([{"kind": "files", "files": files}])
 
 
-def _write_leaks() -> None:
-    if getattr(sys, "last_value", None) is not None:
-        return
+def _write_leaks(_: float) -> bool:
+    """Write the leaks, before the runtime is given back, which ends all objects."""
+    if getattr(sys, "last_value", None) is None:
+        _write(list(_leaks()))
+    return True
+
+
+def _leaks() -> Iterator[dict[str, Any]]:
     gc.collect()
     held = {id(each) for each in _held_by_modules()}
-    left = [(found, frames) for reference, frames in _opened if (found := reference()) is not None and found._is_open]
-    _write(
-        [
-            {"kind": "leak", "text": f"{_name(each)} is open at the end of the program", "frames": frames}
-            for each, frames in left
-            if id(each) not in held and not _is_of_module(frames)
-        ]
-    )
+    for reference, frames in _opened:
+        found = reference()
+        if found is not None and found._is_open and id(found) not in held and not _is_of_module(frames):
+            text = f"{_name(found)} is open at the end of the program"
+            yield {"kind": "leak", "text": text, "frames": frames}
 
 
 def _is_of_module(frames: list[str]) -> bool:
     """Return whether an object was opened by the code of a module, and not in a function of the user."""
-    user = [frame for frame in frames if is_file_of_user(frame.rpartition(":")[0])]
-    return not user or user[0].endswith(f" in {_MODULE}")
+    functions = [frame.function for frame in map(parse, frames) if is_of_user(frame)]
+    return next((each for each in functions if each not in _INSIDE), _MODULE) == _MODULE
 
 
 def _name(resource: Any) -> str:

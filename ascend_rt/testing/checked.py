@@ -14,6 +14,7 @@ from ascend_rt._check import words
 from ascend_rt._check.findings import Finding, Findings, Hint, merge, read_file
 from ascend_rt._check.frames import innermost
 from ascend_rt._check.ignores import KINDS, comments, separate
+from ascend_rt._runtime import driver
 
 _CHECKS = "ASCEND_RT_SIM_CHECK"
 _DIRECTORY = "ASCEND_RT_SIM_CHECK_DIRECTORY"
@@ -37,19 +38,23 @@ def checks_in(text: str) -> tuple[str, ...]:
 
 
 def turn_on(checks: tuple[str, ...]) -> tempfile.TemporaryDirectory[str] | None:
-    """Turn checks on for this process and those that it starts; return the directory if it was created for them."""
-    on = dict.fromkeys(filter(None, (*os.environ.get(_CHECKS, "").split(","), *checks)))
-    os.environ[_CHECKS] = ",".join(on)
+    """Turn checks on for this process and those that it starts; return the directory if it was created for them.
+
+    Raises
+    ------
+    ValueError
+        It is too late: the library reads the environment when it is loaded.
+    """
+    on = list(filter(None, os.environ.get(_CHECKS, "").split(",")))
+    missing = [check for check in checks if check not in on]
+    if missing and driver._opened is not None:
+        raise ValueError(f"the runtime was used before; run pytest with --ascend-check={','.join(missing)}")
+    os.environ[_CHECKS] = ",".join([*on, *missing])
     if os.environ.get(_DIRECTORY):  # of ascend-rt check, or of the process that has started this one
         return None
     directory = tempfile.TemporaryDirectory(prefix="ascend_rt-check-", ignore_cleanup_errors=True)
     os.environ[_DIRECTORY] = directory.name
     return directory
-
-
-def is_on(check: str) -> bool:
-    """Return whether a check is on, or will be when the library is loaded."""
-    return check in os.environ.get(_CHECKS, "").split(",")
 
 
 class Watch:

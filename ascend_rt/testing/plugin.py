@@ -117,6 +117,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def _fail_if_found(item: pytest.Item) -> None:
+    __tracebackhide__ = False  # else pytest says below the text that it hides a traceback
     from_test = _watches[item].new() if item in _watches else []
     if from_test:
         from ascend_rt.testing import checked
