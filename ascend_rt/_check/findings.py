@@ -25,6 +25,7 @@ class Access:
     mode: str
     frames: Frames
     function: str = ""
+    kernel: str = ""
     operand: str = ""
     device: int | None = None
     stream: int | None = None
@@ -212,7 +213,7 @@ def _frames(lines: Sequence[str] | None) -> Frames:
 
 
 def _access(line: Line) -> Access:
-    names = ("function", "operand", "device", "stream", "task", "thread")
+    names = ("function", "kernel", "operand", "device", "stream", "task", "thread")
     known = {name: line[name] for name in names if line.get(name) is not None}
     return Access(line["mode"], _frames(line.get("frames")), **known)
 

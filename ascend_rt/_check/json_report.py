@@ -65,7 +65,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _access(access: Access) -> dict[str, Any]:
     numbers = {name: getattr(access, name) for name in ("device", "stream", "task", "thread")}
-    operation = {"mode": access.mode, "function": access.function, "operand": access.operand}
+    operation = {"mode": access.mode, "function": access.function, "kernel": access.kernel}
+    operation["operand"] = access.operand
     return {**operation, "name": words.of_operation(access), **numbers, "frames": _frames(access.frames)}
 
 

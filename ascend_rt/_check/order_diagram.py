@@ -152,19 +152,21 @@ _WAITS = {"unbound_wait": "unbound wait", "ignored_wait": "ignored wait"}
 _FIXES = {
     "event": (("diamond", "record"), ("diamond", "wait")),
     "synchronize": (("dot", ""), ("diamond", "synchronize")),
+    "threads": (("dot", ""), ("diamond", "wait")),
     "free_later": (("dot", ""), ("diamond", "synchronize")),
 }
 
 
 def _of_race(race: Race) -> str:
     at, why, fix = Places(race).at, race.why, race.fix
-    lanes = list(dict.fromkeys(map(_lane_of, (race.first, race.second))))
-    before, after = (lanes.index(_lane_of(access)) for access in (race.first, race.second))
+    earlier, later = _in_order_of_calls(race)
+    lanes = list(dict.fromkeys(map(_lane_of, (earlier, later))))
+    before, after = (lanes.index(_lane_of(access)) for access in (earlier, later))
     drawing = _Drawing(lanes)
     record = wait = None
     if why.record:
         record = drawing.add(_Mark(before, "diamond", "record", "record", at(why.record, "line ")))
-    first = drawing.add(_of_access(before, race, race.first))
+    first = drawing.add(_of_access(before, race, earlier))
     if cures := _FIXES.get(fix.case):
         place = f"after {at(fix.record_after)}" if fix.record_after else ""
         start = drawing.add(_Mark(before, cures[0][0], "cure", cures[0][1], place))
@@ -174,11 +176,20 @@ def _of_race(race: Race) -> str:
     if cures:
         end = drawing.add(_Mark(after, cures[1][0], "cure", cures[1][1], f"before {at(fix.wait_before or fix.before)}"))
         drawing.link(start, end, "cure")
-    second = drawing.add(_of_access(after, race, race.second))
+    second = drawing.add(_of_access(after, race, later))
     if record is not None and wait is not None:
         drawing.link(record, wait, "bound")
     drawing.link(first, second, "missing")
     return drawing.svg(f"{race.conflict}: nothing orders the {race.second.mode} after the {race.first.mode}")
+
+
+def _in_order_of_calls(race: Race) -> tuple[Access, Access]:
+    """Return the accesses in the order in which the fix puts them; the check may have met them in the other."""
+    fix = race.fix
+    is_reversed = race.first.frames != race.second.frames and (
+        fix.record_after == race.second.frames or fix.before == race.first.frames
+    )
+    return (race.second, race.first) if is_reversed else (race.first, race.second)
 
 
 def _lane_of(access: Access) -> str:

@@ -56,7 +56,9 @@ def of_stream(access: Access) -> str:
 
 
 def of_operation(access: Access) -> str:
-    """Return what made an access: the facade's name, or the C function's."""
+    """Return what made an access: a kernel, the facade's name, or the C function's."""
+    if access.kernel:
+        return f"kernel {access.kernel}"
     return names.of_call(access.function, innermost(access.frames)) if access.function else access.mode
 
 
@@ -84,7 +86,8 @@ WHY: dict[str, Callable[[Race], str]] = {
     "no_wait": lambda race: f"nothing orders the {race.second.mode} after the {race.first.mode}",
     "unbound_wait": lambda race: f"{_wait(race)} is for an event that had no record, so it orders nothing",
     "ignored_wait": lambda race: f"{_wait(race)} is ignored by the product, so it orders nothing",
-    "not_synchronized": lambda race: f"the host did not synchronize with {_stream(race.first.stream)}",
+    "not_synchronized": lambda race: f"the host did not synchronize with {_stream(_stream_of(race))}",
+    "threads": lambda race: "nothing orders the two threads of the host",
 }
 
 FIX: dict[str, Callable[[Race, Fix], str]] = {
@@ -93,10 +96,18 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"wait on {_stream(fix.wait_stream)} before {Places(race).at(fix.wait_before, 'line ')}"
     ),
     "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream)} before {Places(race).at(fix.before, 'line ')}",
+    "threads": lambda race, fix: (
+        f"let one thread wait for the other before {Places(race).at(fix.before, 'line ')}: "
+        "by a join, a queue or an event"
+    ),
     "free_later": lambda race, fix: (
         f"synchronize {_stream(fix.stream)} before the free at {Places(race).at(fix.before)}, or free later"
     ),
 }
+
+
+def _stream_of(race: Race) -> int | None:
+    return race.second.stream if race.first.stream is None else race.first.stream
 
 
 def _stream(number: int | None) -> str:

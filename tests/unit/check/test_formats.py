@@ -202,6 +202,14 @@ def test_a_diagram_has_lanes_the_accesses_and_three_arrows(train: Path) -> None:
     assert heights["head"] < heights["access"]
 
 
+def test_a_diagram_follows_the_order_of_the_calls(train: Path) -> None:
+    race = fake.race(train, why={"case": "no_wait"})
+    race["fix"] |= {"record_after": race["second"]["frames"], "wait_before": race["first"]["frames"]}
+    (found,) = outcome(train, race).found.findings
+    boxes = [text for text in texts(ElementTree.fromstring(diagram(found))) if text.endswith(" 4096 bytes")]
+    assert boxes == ["read 4096 bytes", "write 4096 bytes"]
+
+
 @pytest.mark.parametrize("number", range(6))
 def test_every_finding_has_a_diagram_that_is_well_formed(train: Path, number: int) -> None:
     finding = outcome(train, *every_kind(train)).found.findings[number]

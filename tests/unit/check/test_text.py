@@ -63,6 +63,7 @@ def at(path: Path, name: str) -> dict[str, Any]:
         ("unbound_wait", "the wait at 10 is for an event that had no record, so it orders nothing"),
         ("ignored_wait", "the wait at 10 is ignored by the product, so it orders nothing"),
         ("not_synchronized", "the host did not synchronize with stream 2"),
+        ("threads", "nothing orders the two threads of the host"),
     ],
 )
 def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> None:
@@ -76,6 +77,10 @@ def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> N
     ("fix", "expected"),
     [
         ({"case": "synchronize", "stream": 2}, "synchronize stream 2 before line 16"),
+        (
+            {"case": "threads"},
+            "let one thread wait for the other before line 16: by a join, a queue or an event",
+        ),
         ({"case": "free_later", "stream": 2}, "synchronize stream 2 before the free at 16, or free later"),
     ],
 )
@@ -96,6 +101,12 @@ def test_an_access_of_the_host_names_its_thread(train: Path) -> None:
         lines_of(train, fake.race(train, second=host))[2]
         == "  read   host, thread 4711  read        train.py:16 in <module>"
     )
+
+
+def test_a_kernel_is_named(train: Path) -> None:
+    race = fake.race(train)
+    race["first"] |= {"function": "aclrtLaunchKernelWithHostArgs", "kernel": "vector_add"}
+    assert lines_of(train, race)[1].startswith("  write  stream 2, task 14  kernel vector_add  train.py:6 in load")
 
 
 def test_places_in_two_files_are_named_in_full(train: Path) -> None:
