@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ascend_rt._check import symbols
-from ascend_rt._check.frames import Frame, Frames, innermost, parse
+from ascend_rt._check.frames import Frame, Frames, innermost, native_in, parse
 
 Line = dict[str, Any]
 
@@ -352,8 +352,19 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
 
 def with_lines(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of C programs with the lines of their sources, where they can be found."""
-    lines = symbols.resolved(_all_frames(findings))
-    return [_mapped(each, lines) for each in findings] if lines else list(findings)
+    named = {text: frame for it in findings if isinstance(it, Report) for text, frame in native_in(it.text).items()}
+    lines = symbols.resolved([*_all_frames(findings), *named.values()])
+    texts = {text: lines[frame] for text, frame in named.items() if frame in lines}
+    return [_renamed(_mapped(each, lines), texts) for each in findings] if lines else list(findings)
+
+
+def _renamed(finding: Finding, lines: dict[str, Frame]) -> Finding:
+    if not isinstance(finding, Report):
+        return finding
+    text = finding.text
+    for name, frame in lines.items():
+        text = text.replace(name, f"{frame.place} in {frame.function}")
+    return replace(finding, text=text)
 
 
 def _all_frames(value: Any) -> Iterator[Frame]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _PYTHON = re.compile(r"(?P<file>.+):(?P<line>\d+) in (?P<function>.+)", re.DOTALL)
+_IN_TEXT = re.compile(r"\S+\+0x[0-9a-f]+(?: in [\w:~]+)?")
 _NATIVE = re.compile(r"(?P<file>.+)\+0x(?P<offset>[0-9a-f]+)(?: in (?P<function>.+))?", re.DOTALL)
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -18,6 +19,7 @@ _STANDARD = tuple(
     os.path.realpath(path) + os.sep for path in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 )
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_OF_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
 _SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 
 
@@ -38,7 +40,9 @@ class Frame(NamedTuple):
     @property
     def place(self) -> str:
         """The place for people: ``train.py:41``, or ``program+0x1234``."""
-        return f"{self.path}:{self.line}" if self.offset is None else f"{self.path}+{self.offset:#x}"
+        if self.offset is not None:
+            return f"{self.path}+{self.offset:#x}"
+        return f"{self.path}:{self.line}" if self.line else self.path
 
     @property
     def source(self) -> str:
@@ -59,13 +63,30 @@ def parse(text: str) -> Frame:
 
 
 def of_user(frames: Sequence[Frame]) -> Frames:
-    """Return the places in the user's program; all places if there are none such."""
-    return tuple(filter(is_of_user, frames)) or tuple(frames)
+    """Return the places in the user's program, without those that call ``main`` in C; all if there are none such."""
+    main = next(
+        (number for number, frame in enumerate(frames, 1) if frame.function == "main" and is_native(frame)), None
+    )
+    return tuple(filter(is_of_user, frames[:main])) or tuple(frames)
+
+
+def is_native(frame: Frame) -> bool:
+    """Return whether a place is in C or C++."""
+    return frame.offset is not None or frame.file.endswith(_OF_C)
 
 
 def is_of_user(frame: Frame) -> bool:
-    """Return whether a place is neither in this package, nor in the standard library, nor installed."""
-    return is_file_of_user(frame.file)
+    """Return whether a place is known, and neither in this package, nor in the standard library, nor installed."""
+    return (frame.line > 0 or frame.offset is not None) and is_file_of_user(frame.file)
+
+
+def apart(first: Frames, second: Frames) -> tuple[Frames, Frames]:
+    """Return two stacks without the innermost places that they share, unless they are the same."""
+    first, second = of_user(first), of_user(second)
+    for shared, (one, other) in enumerate(zip(first, second, strict=False)):
+        if one != other:
+            return first[shared:], second[shared:]
+    return first, second
 
 
 def is_file_of_user(file: str) -> bool:
@@ -89,3 +110,8 @@ def stack(frames: Sequence[Frame]) -> str:
 def innermost(frames: Sequence[Frame]) -> Frame | None:
     """Return the innermost place in the user's program."""
     return next(iter(of_user(frames)), None)
+
+
+def native_in(text: str) -> dict[str, Frame]:
+    """Return the places in binaries that a text names, by how it names them."""
+    return {found: parse(found) for found in _IN_TEXT.findall(text)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ascend_rt._check.frames import Frame
+from ascend_rt._check.frames import Frame, is_native
 
 
 class _Names(NamedTuple):
@@ -67,8 +67,6 @@ _CALLS = {
     "aclrtWaitAndResetNotify": ("wait",),
 }
 
-_C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
-
 
 def of_memory(kind: str, number: int | None, *, in_python: bool) -> str:
     """Return the name of an allocation: ``Buffer 3`` in Python, ``device memory 3`` in C."""
@@ -85,4 +83,4 @@ def of_call(function: str, frame: Frame | None) -> str:
 
 def is_python(frame: Frame | None) -> bool:
     """Return whether a place is in a Python program."""
-    return frame is not None and frame.line > 0 and not frame.file.endswith(_C_SUFFIXES)
+    return frame is not None and frame.line > 0 and not is_native(frame)

@@ -168,13 +168,14 @@ def _of_race(race: Race) -> str:
         record = drawing.add(_Mark(before, "diamond", "record", "record", at(why.record, "line ")))
     first = drawing.add(_of_access(before, race, earlier))
     if cures := _FIXES.get(fix.case):
-        place = f"after {at(fix.record_after)}" if fix.record_after else ""
+        start_place, end_place = words.ends_of_fix(race)
+        place = f"after {at(start_place)}" if start_place else ""
         start = drawing.add(_Mark(before, cures[0][0], "cure", cures[0][1], place))
     if why.wait:
         title = _WAITS.get(why.case, "wait")
         wait = drawing.add(_Mark(after, "diamond", "record", title, at(why.wait, "line ")))
     if cures:
-        end = drawing.add(_Mark(after, cures[1][0], "cure", cures[1][1], f"before {at(fix.wait_before or fix.before)}"))
+        end = drawing.add(_Mark(after, cures[1][0], "cure", cures[1][1], f"before {at(end_place)}"))
         drawing.link(start, end, "cure")
     second = drawing.add(_of_access(after, race, later))
     if record is not None and wait is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ascend_rt._check import names
 from ascend_rt._check.findings import Access, Deadlock, Finding, Findings, Fix, Hint, Race, Report
-from ascend_rt._check.frames import Frames, innermost, stack
+from ascend_rt._check.frames import Frames, apart, innermost, stack
 
 TITLES = {
     "race": ("race", "races"),
@@ -50,7 +50,7 @@ class Places:
 def of_stream(access: Access) -> str:
     """Return the stream and the task of an access, or the thread of the host."""
     if access.stream is None:
-        return "host" if access.thread is None else f"host, thread {access.thread}"
+        return f"host, thread {access.thread}" if access.thread else "host"  # 0: the clock of all threads
     device = f" of device {access.device}" if access.device else ""
     return f"stream {access.stream}{device}" + ("" if access.task is None else f", task {access.task}")
 
@@ -92,8 +92,8 @@ WHY: dict[str, Callable[[Race], str]] = {
 
 FIX: dict[str, Callable[[Race, Fix], str]] = {
     "event": lambda race, fix: (
-        f"record on {_stream(fix.record_stream)} after {Places(race).at(fix.record_after, 'line ')}, "
-        f"wait on {_stream(fix.wait_stream)} before {Places(race).at(fix.wait_before, 'line ')}"
+        f"record on {_stream(fix.record_stream)} after {Places(race).at(ends_of_fix(race)[0], 'line ')}, "
+        f"wait on {_stream(fix.wait_stream)} before {Places(race).at(ends_of_fix(race)[1], 'line ')}"
     ),
     "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream)} before {Places(race).at(fix.before, 'line ')}",
     "threads": lambda race, fix: (
@@ -104,6 +104,11 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"synchronize {_stream(fix.stream)} before the free at {Places(race).at(fix.before)}, or free later"
     ),
 }
+
+
+def ends_of_fix(race: Race) -> tuple[Frames, Frames]:
+    """Return the places after which and before which a fix goes: where two calls of one helper differ."""
+    return apart(race.fix.record_after, race.fix.wait_before or race.fix.before)
 
 
 def _stream_of(race: Race) -> int | None:

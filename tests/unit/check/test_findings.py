@@ -87,6 +87,11 @@ def test_offsets_in_a_c_program_become_lines(tmp_path: Path, kind: str) -> None:
     assert (symbols._first_address(str(program)) > 0) == (kind == "-no-pie")
     frame = Frame(str(program), 0, "", offset)
     unknown = Frame(str(program), 0, "", 1)
+    line = {"kind": "memory", "id": 1, "text": f"aclrtMemset at {program}+{offset:#x} in work uses", "frames": []}
+    fake.write(tmp_path, [fake.BEGIN, line])
+    (found,) = findings.read(tmp_path).findings
+    assert isinstance(found, findings.MemoryMistake)
+    assert found.text == f"aclrtMemset at {source}:2 in work uses"
     assert symbols.resolved([frame, unknown, Frame("train.py", 3, "f")]) == {frame: Frame(str(source), 2, "work")}
 
 

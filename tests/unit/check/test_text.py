@@ -103,6 +103,23 @@ def test_an_access_of_the_host_names_its_thread(train: Path) -> None:
     )
 
 
+def test_a_fix_is_where_two_calls_of_one_helper_differ(train: Path) -> None:
+    helper = fake.frames(train, "write")
+    race = fake.race(train)
+    race["fix"] |= {
+        "record_after": helper + fake.frames(train, "load"),
+        "wait_before": helper + fake.frames(train, "step"),
+    }
+    assert lines_of(train, race)[-1] == "  fix: record on stream 2 after line 15, wait on stream 3 before line 16"
+
+
+def test_frames_that_call_main_and_unknown_ones_are_left_out(train: Path) -> None:
+    frames = ["an unknown place", "./program+0x1 in work", "./program+0x2 in main", "./start.c+0x3 in start"]
+    race = fake.race(train)
+    race["first"]["frames"] = frames
+    assert lines_of(train, race)[1].endswith("  ./program+0x1 in work ← ./program+0x2 in main")
+
+
 def test_a_kernel_is_named(train: Path) -> None:
     race = fake.race(train)
     race["first"] |= {"function": "aclrtLaunchKernelWithHostArgs", "kernel": "vector_add"}
