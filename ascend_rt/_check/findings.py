@@ -42,7 +42,7 @@ class Memory:
     number: int | None = None
     size: int = 0
     function: str = ""
-    name: str = ""  # of a tensor: its shape and type
+    name: str = ""  # shape and type of a tensor
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Finding:
-    """What all findings have; ``places`` are those at which it can be ignored, the most important last."""
+    """The base of all findings; a comment at one of its places ignores it, and the last one is the most important."""
 
     kind: ClassVar[str]
     count: int = field(default=1, kw_only=True)
@@ -202,7 +202,7 @@ class Findings:
     ignored: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
-    files: set[str] = field(default_factory=set)  # of the program, that were imported
+    files: set[str] = field(default_factory=set)  # imported source files of the program
     checks: set[str] = field(default_factory=set)
     processes: int = 0
     unfinished: int = 0  # processes that ended without writing their end

@@ -16,7 +16,7 @@ from ascend_rt._check.words import Places
 
 _LANE, _ROW = 240, 60  # distances
 _BOX, _HEIGHT = 184, 44
-_TOP = 58  # of the first row
+_TOP = 58  # height of the first row
 _IN_BOX, _BESIDE = 25, 14  # characters that fit into a box, and beside a mark
 _CORNER = 9  # radius
 
@@ -25,7 +25,7 @@ _COLUMNS = {"bound": -17, "missing": 0, "cure": 17}
 
 
 class _Mark(NamedTuple):
-    """What is drawn on a lane, one to a row."""
+    """A sign on a lane, one to a row."""
 
     lane: int
     shape: str  # a key of _SHAPES
@@ -148,7 +148,7 @@ def diagram(finding: Finding) -> str:
 
 _WAITS = {"unbound_wait": "unbound wait", "ignored_wait": "ignored wait"}
 
-# Of each case of a fix: the shapes and titles of its two ends.
+# Shapes and titles of the two ends of a fix, for each case.
 _FIXES = {
     "event": (("diamond", "record"), ("diamond", "wait")),
     "synchronize": (("dot", ""), ("diamond", "synchronize")),

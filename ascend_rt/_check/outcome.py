@@ -33,7 +33,7 @@ class Program(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a report shows."""
+    """The contents of a report."""
 
     program: Program
     found: Findings
@@ -51,7 +51,7 @@ class Outcome:
         """Sentences about the check as a whole."""
         remarks = list(self.found.notes)
         if self.program.ending:
-            remarks.append(f"{self.program.ending}; what follows from it may be missing here")
+            remarks.append(f"{self.program.ending}; findings of its rest are missing")
         elif self.found.unfinished:
             count = self.found.unfinished
             processes = "1 process" if count == 1 else f"{count} processes"

@@ -89,7 +89,7 @@ def _excerpts(finding: Finding) -> Iterator[_Excerpt]:
     for title, frames in _titled(finding):
         frame = innermost(frames)
         if frame is not None:
-            yield _Excerpt(title, frame.place, list(_lines(frame)), list(map(_in_words, of_user(frames))))
+            yield _Excerpt(title, frame.place, _lines(frame), list(map(_in_words, of_user(frames))))
 
 
 def _titled(finding: Finding) -> list[tuple[str, Frames]]:
@@ -108,7 +108,9 @@ def _in_words(frame: Frame) -> str:
     return f"{frame.place} in {frame.function}" if frame.function else frame.place
 
 
-def _lines(frame: Frame) -> Iterator[_Line]:
-    for number in range(max(frame.line - _AROUND, 1), frame.line + _AROUND + 1 if frame.line else 0):
-        if text := linecache.getline(frame.file, number):
-            yield _Line(number, text.rstrip(), number == frame.line)
+def _lines(frame: Frame) -> list[_Line]:
+    """Return the lines around a place, without blank ones at the ends."""
+    numbers = range(max(frame.line - _AROUND, 1), frame.line + _AROUND + 1 if frame.line else 0)
+    lines = [_Line(number, linecache.getline(frame.file, number).rstrip(), number == frame.line) for number in numbers]
+    filled = [number for number, line in enumerate(lines) if line.text]
+    return lines[filled[0] : filled[-1] + 1] if filled else []

@@ -24,7 +24,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 _ADDRESS = "https://github.com/ascend-rt/ascend_rt"
 _ROOT = "SRCROOT"
 
-# Of each kind: its rule's name, its short and its full description.
+# Name, short and full description of the rule for each kind.
 _RULES = {
     "race": (
         "UnorderedAccesses",

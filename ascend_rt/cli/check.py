@@ -77,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run the command."""
     command = command_of(arguments.program)
+    shown = arguments.program[arguments.program[:1] == ["--"] :]  # as the user wrote it
     checks = [name for name in CHECKS if _is_on(arguments, name)]
     if not checks:
         raise terminal.UsageError("has nothing to do: all checks are off")
@@ -90,12 +91,12 @@ def main(arguments: argparse.Namespace) -> int:
         environment |= variables(checks, directory)
         sys.stdout.flush()
         with terminal.explained(f"start {command[0]}"):
-            ended = Program(command, child.run(command, environment))
+            returncode = child.run(command, environment)
         found = findings.read(Path(directory))
     if backend == "cann" and not found.checks:
         raise terminal.CommandError("the program ran on the vendor's library, where nothing was checked; see --backend")
     ignores.apply(found, {*found.files, *_script(command)}, checks)
-    outcome = Outcome(ended, found, arguments.hints)
+    outcome = Outcome(Program(shown, returncode), found, arguments.hints)
     _write(outcome, arguments.format, arguments.output)
     return outcome.status
 

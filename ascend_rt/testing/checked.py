@@ -50,7 +50,7 @@ def turn_on(checks: tuple[str, ...]) -> tempfile.TemporaryDirectory[str] | None:
     if missing and driver._opened is not None:
         raise ValueError(f"the runtime was used before; run pytest with --ascend-check={','.join(missing)}")
     os.environ[_CHECKS] = ",".join([*on, *missing])
-    if os.environ.get(_DIRECTORY):  # of ascend-rt check, or of the process that has started this one
+    if os.environ.get(_DIRECTORY):  # set by ascend-rt check, or by the process that started this one
         return None
     directory = tempfile.TemporaryDirectory(prefix="ascend_rt-check-", ignore_cleanup_errors=True)
     os.environ[_DIRECTORY] = directory.name

@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from ascend_rt.testing.checked import Watch
 
-_ALL = "races,deadlocks"  # what --ascend-check turns on
+_ALL = "races,deadlocks"  # the checks of --ascend-check without a value
 _OPTION = "--ascend-check"
 
 _directory: list[TemporaryDirectory[str]] = []  # for findings; of this process

@@ -75,7 +75,7 @@ def test_a_failed_program_is_status_2_and_its_findings_are_kept(
     done = check(fake.program(tmp_path / "script.py", lines, f"import sys\n{then}"))
     assert done.returncode == 2
     assert HEADLINE in done.stderr
-    assert f"\nnote: {ending}; what follows from it may be missing here\n" in done.stderr
+    assert f"\nnote: {ending}; findings of its rest are missing\n" in done.stderr
 
 
 def test_an_end_without_the_usual_steps_is_said(check: Check, tmp_path: Path, lines: list[fake.Line]) -> None:

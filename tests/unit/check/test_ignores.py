@@ -65,7 +65,7 @@ def test_a_comment_without_a_reason_ignores_and_is_a_finding(tmp_path: Path) -> 
     [
         ("race", "load", ["ignore: ignore[race] ignored nothing in this run; remove it"]),
         ("deadlock", "read", ["ignore: ignore[deadlock] ignored nothing in this run; remove it"]),
-        ("memory", "read", []),  # that check was off
+        ("memory", "read", []),  # its check was off
         ("rase", "read", ["ignore: ignore[rase] is unknown; the kinds are race, memory, leak, deadlock"]),
     ],
 )

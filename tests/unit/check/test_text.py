@@ -225,7 +225,7 @@ def test_a_whole_report(train: Path) -> None:
 )
 def test_the_end_of_a_failed_program_is_said(train: Path, status: int, sentence: str) -> None:
     report = text.text(outcome(read(train), status))
-    assert report == f"note: {sentence}; what follows from it may be missing here\nno findings in 1 process\n"
+    assert report == f"note: {sentence}; findings of its rest are missing\nno findings in 1 process\n"
 
 
 def test_a_program_without_the_runtime(tmp_path: Path) -> None:
