@@ -31,9 +31,11 @@ _opened: list[tuple[ref[Any], list[str]]] = []
 
 
 def install() -> None:
-    """Write the lines at the end of this process; called when the library is loaded."""
-    atexit.register(_write_files)
-    if os.environ.get("ASCEND_RT_CHECK_LEAKS") == "1":
+    """Write the lines at the end of this process that the environment asks for; called when the library is loaded."""
+    asked = os.environ.get("ASCEND_RT_CHECK_AT_EXIT", "").split(",")
+    if "files" in asked:
+        atexit.register(_write_files)
+    if "leaks" in asked:
         from ascend_rt._runtime import lifecycle
 
         handles.set_on_open(_note)

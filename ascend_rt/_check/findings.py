@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings of a program, read from the lines that its processes have written, and merged.
 
-Each process appends JSON lines to one file; ``docs/check.md`` describes the form.
+Each process appends JSON lines to one file; ``docs/simulator.md`` describes the form.
 """
 
 from __future__ import annotations

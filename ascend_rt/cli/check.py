@@ -49,7 +49,6 @@ CHECKS = {
 }
 
 _OF_SIMULATOR = ("races", "deadlocks", "memory")
-_VARIABLES = {"leaks": "ASCEND_RT_CHECK_LEAKS", "host-threads": "ASCEND_RT_CHECK_HOST_THREADS"}
 
 FORMATS: dict[str, Callable[[Outcome], str]] = {
     "text": text.text,
@@ -124,9 +123,12 @@ def command_of(program: list[str]) -> list[str]:
 
 def variables(checks: list[str], directory: str) -> dict[str, str]:
     """Return the environment variables that turn checks on, and let them write into a directory."""
-    of_simulator = ",".join(name for name in checks if name in _OF_SIMULATOR)
-    others = {variable: "1" if name in checks else "" for name, variable in _VARIABLES.items()}
-    return {"ASCEND_RT_SIM_CHECK": of_simulator, "ASCEND_RT_SIM_CHECK_DIRECTORY": directory, **others}
+    return {
+        "ASCEND_RT_SIM_CHECK": ",".join(name for name in checks if name in _OF_SIMULATOR),
+        "ASCEND_RT_SIM_CHECK_DIRECTORY": directory,
+        "ASCEND_RT_CHECK_AT_EXIT": "files,leaks" if "leaks" in checks else "files",
+        "ASCEND_RT_CHECK_HOST_THREADS": "1" if "host-threads" in checks else "",
+    }
 
 
 def _script(command: list[str]) -> list[str]:
