@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ascend_rt._check import words
-from ascend_rt._check.findings import Finding, Findings, Hint, merge, read_file
+from ascend_rt._check.findings import Finding, Findings, merge, read_file
 from ascend_rt._check.frames import innermost
 from ascend_rt._check.ignores import KINDS, comments, separate
 from ascend_rt._runtime import driver
@@ -69,27 +69,29 @@ class Watch:
     def __init__(self, checks: tuple[str, ...]) -> None:
         self._kinds = {kind for kind, check in KINDS.items() if check in checks}
         self._file = Path(os.environ[_DIRECTORY], f"{os.getpid()}.jsonl")
-        self._before = self._counts()
+        self._before = _counts(self._read())
 
     def _read(self) -> list[Finding]:
         return read_file(self._file) if self._file.exists() else []
 
-    def _counts(self) -> dict[object, int]:
-        return {(each.kind, each.sort, each.places): each.count for each in self._read()}
-
     def new(self) -> list[Finding]:
         """Return the findings since the last call that no comment ignores, after the devices have done their work."""
         _synchronize()
-        before, self._before = self._before, self._counts()
-        new = [
-            each
-            for each in self._read()
-            if each.kind in self._kinds and each.count > before.get((each.kind, each.sort, each.places), 0)
-        ]
-        found = Findings(merge(each for each in new if not isinstance(each, Hint)))
+        everything = self._read()
+        before, self._before = self._before, _counts(everything)
+        new = [each for each in everything if each.kind in self._kinds and each.count > before.get(_key(each), 0)]
+        found = Findings(merge(new))
         files = {frame.file for each in new for frame in map(innermost, each.places) if frame is not None}
         separate(found, [comment for file in files for comment in comments(file)])
         return found.findings
+
+
+def _key(finding: Finding) -> object:
+    return finding.kind, finding.sort, finding.places
+
+
+def _counts(found: list[Finding]) -> dict[object, int]:
+    return {_key(each): each.count for each in found}
 
 
 def _synchronize() -> None:
