@@ -274,9 +274,18 @@ def lines_of(file: Path) -> Iterator[Line]:
     """
     for text in file.read_bytes().splitlines():
         try:
-            yield json.loads(text)
+            line = json.loads(text)
         except ValueError:
-            yield {"kind": "note", "text": f"a line of process {file.stem} was cut off: perhaps the disk is full"}
+            line = None
+        yield (
+            line
+            if isinstance(line, dict)
+            else _note(f"a line of process {file.stem} was cut off: perhaps the disk is full")
+        )
+
+
+def _note(text: str) -> Line:
+    return {"kind": "note", "text": text}
 
 
 class _Process:
@@ -318,7 +327,10 @@ def read_file(file: Path, into: Findings | None = None) -> list[Finding]:
     has_used_runtime = False
     for line in lines_of(file):
         has_used_runtime |= line.get("kind") != "files"
-        process.read(line)
+        try:
+            process.read(line)
+        except (KeyError, TypeError):
+            process.read(_note(f"a line of process {file.stem} has another form than this release knows"))
     into.processes += has_used_runtime
     into.unfinished += has_used_runtime and not process.has_ended
     return list(process.found.values())

@@ -69,7 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hints", action="store_true", help="show waits that could be left out or replaced, too")
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="the form of the report: %(choices)s")
     parser.add_argument(
-        "--output", metavar="FILE", help="write the report to this file; default: text to standard error, else output"
+        "--output",
+        metavar="FILE",
+        help="write the report to this file (default: text to standard error, others to output)",
     )
 
 

@@ -43,6 +43,12 @@ def test_a_line_that_was_cut_off_is_a_note(tmp_path: Path) -> None:
     assert found.notes == ["a line of process 1 was cut off: perhaps the disk is full"]
 
 
+def test_a_line_of_another_form_is_a_note(tmp_path: Path) -> None:
+    fake.write(tmp_path, [fake.BEGIN, {"kind": "race", "id": 1}, fake.race("train.py", id=2, first=None), fake.END])
+    found = findings.read(tmp_path)
+    assert (found.findings, found.notes) == ([], ["a line of process 1 has another form than this release knows"])
+
+
 def test_files_without_the_runtime_are_not_processes(tmp_path: Path) -> None:
     fake.write(tmp_path, [{"kind": "files", "files": ["/a.py"]}])
     found = findings.read(tmp_path)
