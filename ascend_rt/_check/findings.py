@@ -277,11 +277,8 @@ def lines_of(file: Path) -> Iterator[Line]:
             line = json.loads(text)
         except ValueError:
             line = None
-        yield (
-            line
-            if isinstance(line, dict)
-            else _note(f"a line of process {file.stem} was cut off: perhaps the disk is full")
-        )
+        cut_off = _note(f"a line of process {file.stem} was cut off: perhaps the disk is full")
+        yield line if isinstance(line, dict) else cut_off
 
 
 def _note(text: str) -> Line:
@@ -329,7 +326,7 @@ def read_file(file: Path, into: Findings | None = None) -> list[Finding]:
         has_used_runtime |= line.get("kind") != "files"
         try:
             process.read(line)
-        except (KeyError, TypeError):
+        except (AttributeError, KeyError, TypeError):
             process.read(_note(f"a line of process {file.stem} has another form than this release knows"))
     into.processes += has_used_runtime
     into.unfinished += has_used_runtime and not process.has_ended
