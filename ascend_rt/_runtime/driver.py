@@ -393,6 +393,10 @@ def load() -> BackendSelection:
 
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
             threads.install()
+        if os.environ.get("ASCEND_RT_CHECK_AT_EXIT"):
+            from ascend_rt._check import at_exit
+
+            at_exit.install()
     if os.environ.get("ASCEND_RT_CHECK_WATCHDOG"):
         from ascend_rt._runtime import watchdog
 

@@ -31,6 +31,8 @@ _USER_ERRORS = (AclError, CommandError, LibraryError, ValueError)
 class _Command(NamedTuple):
     module: str
     help: str
+    failure: int = 1  # the exit status
+    misuse: int = 2  # the exit status for a wrong command line
 
 
 COMMANDS = {
@@ -40,12 +42,15 @@ COMMANDS = {
     "verify": _Command("ascend_rt_measure.verify.command", "test and measure a card, and write a report"),
     "bench": _Command("ascend_rt_measure.bench.command", "measure calls in C, cffi, the facade and pyACL"),
     "run": _Command("ascend_rt.cli.run", "run a Python script with the chosen library"),
+    "check": _Command("ascend_rt.cli.check", "find missing waits and deadlocks of a program", failure=3, misuse=3),
     "profile": _Command("ascend_rt.cli.profile", "print a profile as a table, and write its time line"),
     "sim-path": _Command("ascend_rt.cli.sim_path", "print the simulator's directory, for LD_LIBRARY_PATH"),
     "include-path": _Command("ascend_rt.cli.include_path", "print the directory of the C headers"),
     "toolkit-path": _Command("ascend_rt.cli.toolkit_path", "print the simulated toolkit, for ASCEND_HOME_PATH"),
     "completion": _Command("ascend_rt.cli.completion", "print a completion script for a shell"),
 }
+
+_WITH_VALUES = ("--backend", "--format", "--output", "--pyacl")  # options of run and check
 
 _EXIT_STATUS = "Exit status: 0 success, 1 failure, 2 wrong command line."
 
@@ -74,6 +79,7 @@ def parsers_of(*commands: str) -> tuple[Parser, dict[str, Parser]]:
     for name, command in COMMANDS.items():
         usage = f"ascend-rt {name} [OPTIONS]"
         added = parsers.add_parser(name, usage=usage, help=command.help, formatter_class=_Help)
+        added.misuse = command.misuse
         if name in commands:
             module = _imported(name, command.module)
             added.description = module.DESCRIPTION
@@ -101,41 +107,51 @@ def help_of(command: str) -> str:
 
 
 def split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Return our own arguments and, of the command ``run``, those of the program, which argparse must not touch."""
+    """Return our own arguments and, of ``run`` and ``check``, those of the program, which argparse must not touch.
+
+    ``check`` gets the two dashes too, because they may precede a program that is not Python's.
+    """
     if arguments[:1] == ["help"]:
         return [*arguments[1:2], "--help"], []
-    if arguments[:1] != ["run"]:
+    if arguments[:1] not in (["run"], ["check"]):
         return arguments, []
     end = 1
     while end < len(arguments) and arguments[end].startswith(("--", "-h")) and arguments[end] != "--":
-        end += 2 if arguments[end] in ("--backend", "--pyacl") else 1
-    return arguments[:end], arguments[end + (arguments[end : end + 1] == ["--"]) :]
+        end += 2 if arguments[end] in _WITH_VALUES else 1
+    is_separated = arguments[0] == "run" and arguments[end : end + 1] == ["--"]
+    return arguments[:end], arguments[end + is_separated :]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return the exit status: 0 is success, 1 a failure, 2 a wrong command line."""
+    """Run a command and return the exit status: 0 is success, 1 a failure, 2 a wrong command line.
+
+    Those of ``check`` differ.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    known = COMMANDS.get(given[0]) if given else None
+    failure = 1 if known is None else known.failure
     if sys.stdout is None:  # it was closed at the start, and the next file that is opened would get its number
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (to the end)
     try:
         try:
-            return _main(sys.argv[1:] if arguments is None else list(arguments))
+            return _main(given)
         finally:
             sys.stdout.flush()  # while an error can still be reported
     except BrokenPipeError:  # the reader of the output has closed it
         _give_up_output()
         return 128 + signal.SIGPIPE
     except _USER_ERRORS as error:
-        return _failed(in_full(error))
+        return _failed(in_full(error), failure)
     except OSError as error:
-        return _failed(in_words(error))
+        return _failed(in_words(error), failure)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, status: int) -> int:
     _give_up_output()
     print(f"ascend-rt: {message}", file=sys.stderr)
-    return 1
+    return status
 
 
 def _main(arguments: list[str]) -> int:

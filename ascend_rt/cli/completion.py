@@ -36,7 +36,8 @@ def main(arguments: argparse.Namespace) -> int:
     from ascend_rt.cli import COMMANDS, parsers_of
 
     parser, commands = parsers_of(*(name for name, command in COMMANDS.items() if _is_installed(command.module)))
-    commands["run"].add_argument("program", nargs="?", metavar="FILE", help="the script to run")
+    for name in ("run", "check"):
+        commands[name].add_argument("program", nargs="?", metavar="FILE", help="the script to run")
     commands["help"].add_argument("of", nargs="?", choices=tuple(COMMANDS), help="the command to show the help of")
     for command in commands.values():
         for action in command._actions:

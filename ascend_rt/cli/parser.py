@@ -32,9 +32,10 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, prog: str, **settings: Any) -> None:
         # Abbreviated options would change their meaning when an option is added.
         super().__init__(prog, exit_on_error=False, allow_abbrev=False, **settings)
+        self.misuse = 2  # the exit status
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the arguments; exit with status 2 if one is wrong or unknown."""
+        """Parse the arguments; exit with an error if one is wrong or unknown."""
         try:
             namespace, unknown = super().parse_known_args(args, namespace)
         except argparse.ArgumentError as error:
@@ -45,9 +46,11 @@ class Parser(argparse.ArgumentParser):
         return namespace, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Print the message and the usage to standard error; exit with status 2."""
+        """Print the message and the usage to standard error; exit with the status of a wrong command line."""
         command = self.prog.replace(" ", " help ", 1) if " " in self.prog else f"{self.prog} help"
-        self.exit(2, f"{self.prog}: {message}\n\n{self.format_usage()}\nFor more information, run '{command}'.\n")
+        self.exit(
+            self.misuse, f"{self.prog}: {message}\n\n{self.format_usage()}\nFor more information, run '{command}'.\n"
+        )
 
     def _refuse(self, argument: str) -> NoReturn:
         name = argument.partition("=")[0]

@@ -56,10 +56,27 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
         The arguments after ``python`` on a command line.
     pyacl : {"auto", "ours", "vendor"}, optional
         The module that ``import acl`` loads; by default the value of ``ASCEND_RT_PYACL``, or ``"auto"``.
+    """
+    environment, _ = environment_for("run", pyacl)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    python = python_program()
+    os.execve(python, [python, *arguments], environment)
+
+
+def environment_for(command: str, pyacl: str | None = None) -> tuple[dict[str, str], str]:
+    """Choose the library; return the environment of a program that is to use it, and ``"sim"`` or ``"cann"``.
+
+    Parameters
+    ----------
+    command : str
+        Our command, for messages.
+    pyacl : {"auto", "ours", "vendor"}, optional
+        As for :func:`run`.
 
     Notes
     -----
-    The library is chosen here, once. The choice reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
+    The library is chosen once. The choice reaches ascend_rt in the program by ``ASCEND_RT_BACKEND`` and
     ``ASCEND_RT_LIBRARY``, and C code and other packages, which load the library by its name, by the search path of the
     dynamic loader; on the simulator, compilers and build files find the simulated toolkit. ``import acl`` is decided
     when the program does it, by a finder that Python's ``site`` module installs when it starts, there and in the
@@ -69,20 +86,17 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     chosen = driver.choice()
     path, backend = chosen.paths[0], chosen.backend
     if chosen.warning:
-        print(f"ascend-rt run: {chosen.reason}, so the program runs on the simulator", file=sys.stderr)
+        print(f"ascend-rt {command}: {chosen.reason}, so the program runs on the simulator", file=sys.stderr)
     environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or acl_finder.asked()}
     # An empty entry, which Python reads as the current directory, stays, unlike in a loader's path.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))
     if backend == "sim":
         if other := installation(environment):
             said = f"builds use {other}, which the environment names; programs run on the simulator"
-            print(f"ascend-rt run: {said}", file=sys.stderr)
+            print(f"ascend-rt {command}: {said}", file=sys.stderr)
         environment = torch_environment.added_to(environment)
     elif directory := os.path.dirname(path):
         environment = without_simulator(environment)
         environment["ASCEND_RT_LIBRARY"] = path
         environment[LOADER_PATH] = prepended(directory, environment.get(LOADER_PATH, ""))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    python = python_program()
-    os.execve(python, [python, *arguments], environment)
+    return environment, backend

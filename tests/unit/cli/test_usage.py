@@ -197,6 +197,8 @@ echo "${COMPREPLY[@]}"
         (["demo", "--ch"], "--chunk-mib"),
         (["info", "--backend", "s"], "sim"),
         (["run", "scri"], "script.py"),
+        (["check", "scri"], "script.py"),
+        (["check", "--format", "sa"], "sarif"),
     ],
 )
 def test_bash_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], completed: str) -> None:

@@ -23,6 +23,7 @@ FLOORS = (
     ("_native",),
     ("_runtime",),
     ("PUBLIC", "_kernels", "_memory"),
+    ("_check",),
     ("pyacl", "testing", "torch"),
     ("cli",),
     ("__main__", "ascend_rt_measure"),
@@ -31,6 +32,7 @@ LEVELS = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 # Imports inside of functions that point upward: module, what it imports, and when.
 LATE = {
+    ("_runtime.driver", "_check.at_exit"): "when the process is checked",
     ("_runtime.driver", "versions"): "to say why the library lacks a function",
     ("_startup.acl_finder", "pyacl"): "when the program imports acl",
 }

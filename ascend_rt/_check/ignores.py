@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comments that ignore findings: ``# ascend-rt: ignore[race] reason``, on a line that a finding names.
+
+A comment that ignored nothing, and one without a reason, are findings themselves.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ascend_rt._check.findings import Finding, Findings, IgnoreFault
+from ascend_rt._check.frames import Frame, innermost, is_file_of_user
+
+KINDS = {"race": "races", "memory": "memory", "leak": "leaks", "deadlock": "deadlocks"}
+"""Kinds of findings that can be ignored, each with the check that reports it."""
+
+_COMMENT = re.compile(r"(?:#|//|/\*)\s*ascend-rt:\s*ignore\[([^\]]*)\]([^\n]*)")
+
+
+class Ignore(NamedTuple):
+    """A comment."""
+
+    file: str
+    line: int
+    kinds: tuple[str, ...]
+    reason: str
+
+    @property
+    def frames(self) -> tuple[Frame]:
+        """Its place."""
+        return (Frame(self.file, self.line),)
+
+
+def comments(file: str) -> Iterator[Ignore]:
+    """Yield the comments of a file that ignore findings; none if it cannot be read."""
+    try:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it was removed, or is not a file, such as <stdin>
+        return
+    if "ascend-rt:" not in text:
+        return
+    for line, comment in _python_comments(text) if file.endswith(".py") else enumerate(text.splitlines(), 1):
+        if found := _COMMENT.search(comment):
+            kinds = tuple(kind.strip() for kind in found[1].split(","))
+            yield Ignore(file, line, kinds, found[2].removesuffix("*/").strip())
+
+
+def _python_comments(text: str) -> Iterator[tuple[int, str]]:
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    except (tokenize.TokenError, SyntaxError):  # a file for another Python: its beginning counts
+        return
+
+
+def apply(found: Findings, files: Iterable[str], checks: Iterable[str]) -> None:
+    """Move ignored findings to their list, and add the faults of comments.
+
+    Parameters
+    ----------
+    found : Findings
+        What was found; it is changed.
+    files : iterable of str
+        The files of the program, beside those that findings name.
+    checks : iterable of str
+        The checks that were on: a comment for another one is not unused.
+    """
+    named = {frame.file for each in found.findings for frame in map(innermost, each.places) if frame is not None}
+    ignores = [each for file in sorted({*files, *named}) if is_file_of_user(file) for each in comments(file)]
+    used = separate(found, ignores)
+    on = {kind for kind, check in KINDS.items() if check in set(checks)}
+    found.findings += [
+        IgnoreFault(fault, each.frames) for each in ignores for fault in _faults(each, used.get(each, set()), on)
+    ]
+
+
+def separate(found: Findings, ignores: Iterable[Ignore]) -> dict[Ignore, set[str]]:
+    """Move ignored findings to their list; return the comments that ignored some, with the kinds."""
+    by_place = {(each.file, each.line): each for each in ignores}
+    used: dict[Ignore, set[str]] = {}
+    kept: list[Finding] = []
+    for finding in found.findings:
+        frames = [frame for frame in map(innermost, finding.places) if frame is not None]
+        at = [by_place[frame.file, frame.line] for frame in frames if (frame.file, frame.line) in by_place]
+        matching = [ignore for ignore in at if finding.kind in ignore.kinds]
+        for ignore in matching:
+            used.setdefault(ignore, set()).add(finding.kind)
+        (found.ignored if matching else kept).append(finding)
+    found.findings = kept
+    return used
+
+
+def _faults(ignore: Ignore, used: set[str], on: set[str]) -> Iterator[str]:
+    for kind in ignore.kinds:
+        written = f"ignore[{kind}]"
+        if kind not in KINDS:
+            yield f"{written} is unknown; the kinds are {', '.join(KINDS)}"
+        elif kind in on and kind not in used:
+            yield f"{written} ignored nothing in this run; remove it"
+    if not ignore.reason:
+        yield f"ignore[{', '.join(ignore.kinds)}] has no reason; write it after the bracket"

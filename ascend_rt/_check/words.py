@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings in words, the same in every format of a report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from ascend_rt._check import names
+from ascend_rt._check.findings import Access, Deadlock, Finding, Findings, Fix, Hint, Race, Report
+from ascend_rt._check.frames import Frames, apart, innermost, stack
+
+TITLES = {
+    "race": ("race", "races"),
+    "deadlock": ("deadlock", "deadlocks"),
+    "memory": ("wrong use of memory", "wrong uses of memory"),
+    "leak": ("leak", "leaks"),
+    "ignore": ("faulty ignore", "faulty ignores"),
+    "hint": ("hint", "hints"),
+}
+
+HINTS = {
+    "redundant_wait": "the stream was ordered after this record already; the wait can be left out",
+    "wait_without_record": "the event had no record, so the wait orders nothing",
+    "host_wait": "the host waits here for work that only another stream needs; an event orders the streams without it",
+}
+
+
+class Places:
+    """Names places within one finding: by the line alone if both accesses are in that file.
+
+    Parameters
+    ----------
+    race : Race
+        The finding.
+    """
+
+    def __init__(self, race: Race) -> None:
+        files = {frame.file for frame in map(innermost, race.places) if frame is not None}
+        self._file = next(iter(files)) if len(files) == 1 else None
+
+    def at(self, frames: Frames, prefix: str = "") -> str:
+        """Return ``47``, after a prefix such as ``line ``, or ``load.py:47``."""
+        frame = innermost(frames)
+        if frame is None:
+            return "an unknown place"
+        return f"{prefix}{frame.line}" if frame.file == self._file and frame.line else frame.place
+
+
+def of_stream(access: Access) -> str:
+    """Return the stream and the task of an access, or the thread of the host."""
+    if access.stream is None:
+        return f"host, thread {access.thread}" if access.thread else "host"  # 0: the clock of all threads
+    device = f" of device {access.device}" if access.device else ""
+    return f"stream {access.stream}{device}" + ("" if access.task is None else f", task {access.task}")
+
+
+def of_operation(access: Access) -> str:
+    """Return what made an access: a kernel, the facade's name, or the C function's."""
+    if access.kernel:
+        return f"kernel {access.kernel}"
+    return names.of_call(access.function, innermost(access.frames)) if access.function else access.mode
+
+
+def of_memory(race: Race) -> str:
+    """Return the name of the memory, with the place where it was allocated."""
+    memory = race.memory
+    frame = innermost(memory.frames)
+    name = memory.name or names.of_memory(memory.kind, memory.number, in_python=_is_in_python(race))
+    return name if frame is None else f"{name} (allocated {frame.place})"
+
+
+def _is_in_python(race: Race) -> bool:
+    known = (innermost(frames) for frames in (race.memory.frames, *race.places))
+    return names.is_python(next((frame for frame in known if frame is not None), None))
+
+
+def _wait(race: Race) -> str:
+    return f"the wait at {Places(race).at(race.why.wait)}"
+
+
+WHY: dict[str, Callable[[Race], str]] = {
+    "late_record": lambda race: (
+        f"{_wait(race)} is bound to the record at {Places(race).at(race.why.record)}, before the {race.first.mode}"
+    ),
+    "no_wait": lambda race: f"nothing orders the {race.second.mode} after the {race.first.mode}",
+    "unbound_wait": lambda race: f"{_wait(race)} is for an event that had no record, so it orders nothing",
+    "ignored_wait": lambda race: f"{_wait(race)} is ignored by the product, so it orders nothing",
+    "not_synchronized": lambda race: f"the host did not synchronize with {_stream(_stream_of(race))}",
+    "threads": lambda race: "nothing orders the two threads of the host",
+}
+
+FIX: dict[str, Callable[[Race, Fix], str]] = {
+    "event": lambda race, fix: (
+        f"record on {_stream(fix.record_stream)} after {Places(race).at(ends_of_fix(race)[0], 'line ')}, "
+        f"wait on {_stream(fix.wait_stream)} before {Places(race).at(ends_of_fix(race)[1], 'line ')}"
+    ),
+    "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream)} before {Places(race).at(fix.before, 'line ')}",
+    "threads": lambda race, fix: (
+        f"let one thread wait for the other before {Places(race).at(fix.before, 'line ')}: "
+        "by a join, a queue or an event"
+    ),
+    "free_later": lambda race, fix: (
+        f"synchronize {_stream(fix.stream)} before the free at {Places(race).at(fix.before)}, or free later"
+    ),
+}
+
+
+def ends_of_fix(race: Race) -> tuple[Frames, Frames]:
+    """Return the places after which and before which a fix goes: where two calls of one helper differ."""
+    return apart(race.fix.record_after, race.fix.wait_before or race.fix.before)
+
+
+def _stream_of(race: Race) -> int | None:
+    return race.second.stream if race.first.stream is None else race.first.stream
+
+
+def _stream(number: int | None) -> str:
+    return "the stream" if number is None else f"stream {number}"
+
+
+def why(race: Race) -> str:
+    """Return why nothing orders the accesses of a race; "" if that is unknown."""
+    return WHY[race.why.case](race) if race.why.case in WHY else ""
+
+
+def fix(race: Race) -> str:
+    """Return the change that orders the accesses of a race; "" if that is unknown."""
+    return FIX[race.fix.case](race, race.fix) if race.fix.case in FIX else ""
+
+
+def headline(finding: Finding) -> str:
+    """Return the first line of a finding."""
+    return f"{finding.kind}: {_summary(finding)}{_times(finding)}"
+
+
+def _times(finding: Finding) -> str:
+    return "" if finding.count == 1 else f", seen {finding.count} times"
+
+
+def _summary(finding: Finding) -> str:
+    if isinstance(finding, Race):
+        size = "1 byte" if finding.size == 1 else f"{finding.size} bytes"
+        return f"{size} of {of_memory(finding)}, {finding.conflict}, not ordered"
+    if isinstance(finding, Hint):
+        return HINTS.get(finding.hint, finding.hint)
+    assert isinstance(finding, Deadlock | Report)
+    lines = (line.strip() for line in finding.text.replace(os.getcwd() + os.sep, "").splitlines())
+    return "\n  ".join(lines)
+
+
+def details(finding: Finding) -> list[str]:
+    """Return the further lines of a finding."""
+    if isinstance(finding, Race):
+        accesses = (finding.first, finding.second)
+        rows = [(it.mode, of_stream(it), of_operation(it), stack(it.frames)) for it in accesses]
+        return [*_columns(rows), *filter(None, [why(finding), f"fix: {fix(finding)}" if fix(finding) else ""])]
+    if isinstance(finding, Deadlock):
+        return _columns(
+            [(_agent(it.agent, it.task), f"waits for {it.waits_for}", stack(it.frames)) for it in finding.waits]
+        )
+    if isinstance(finding, Hint):
+        frame = innermost(finding.frames)
+        where = "" if finding.stream is None else f"stream {finding.stream}  "
+        return [f"{where}{names.of_call(finding.function, frame)}  {stack(finding.frames)}"]
+    return [f"at {stack(frames)}" for frames in finding.places if frames]
+
+
+def _agent(agent: str, task: int | None) -> str:
+    return agent if task is None else f"{agent}, task {task}"
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def lines(finding: Finding) -> list[str]:
+    """Return a finding as lines of text."""
+    return [headline(finding), *(f"  {line}" for line in details(finding))]
+
+
+def summary(found: Findings, *, shows_hints: bool) -> str:
+    """Return the last line of a report: what was found, and in how many processes."""
+    kinds = [finding.kind for finding in found.findings]
+    counts = [_counted(kinds.count(kind), *TITLES[kind]) for kind in TITLES if kind in kinds]
+    where = "" if found.processes == 0 else f" in {_counted(found.processes, 'process', 'processes')}"
+    parts = [(", ".join(counts) or "no findings") + where]
+    if found.ignored:
+        parts.append(f"{len(found.ignored)} ignored")
+    if found.hints:
+        parts.append(_counted(len(found.hints), *TITLES["hint"]) + ("" if shows_hints else " (--hints shows them)"))
+    return "; ".join(parts)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt check``: run a program, and report missing waits, deadlocks and wrong uses of memory."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from ascend_rt import __version__
+from ascend_rt._check import child, findings, ignores, json_report, page, sarif, text, words
+from ascend_rt._check.outcome import Outcome, Program
+from ascend_rt._startup.install_hint import install_hint
+from ascend_rt.backends import python_program
+from ascend_rt.cli import run, terminal
+
+DESCRIPTION = (
+    "Run a program on the simulator and report what is wrong in it although it may look right: accesses to the same "
+    "memory that no wait orders, with the wait that is missing, and waits that can never end. A file that ends with "
+    ".py is a Python script; behind -- another program can be named. Exit status: 0 no findings; 1 findings; 2 the "
+    "program failed, with or without findings, because such a program has not shown all of its behaviour; 3 the check "
+    "could not be made, or the command line is wrong."
+)
+EXAMPLES = (
+    "ascend-rt check train.py --epochs 3",
+    "ascend-rt check --memory --leaks -m pytest tests",
+    "ascend-rt check --format sarif --output check.sarif train.py",
+    "ascend-rt check -- ./program input.bin",
+)
+
+
+class _Check(NamedTuple):
+    is_default: bool
+    help: str
+
+
+CHECKS = {
+    "races": _Check(True, "look for accesses to the same memory that nothing orders"),
+    "deadlocks": _Check(True, "look for waits that can never end"),
+    "memory": _Check(False, "look for wrong uses of memory, such as accesses past its end"),
+    "leaks": _Check(False, "look for objects that functions leave open to the end (Python)"),
+    "host-threads": _Check(False, "look for missing order between threads of the host, too (Python)"),
+}
+
+_OF_SIMULATOR = ("races", "deadlocks", "memory")
+
+FORMATS: dict[str, Callable[[Outcome], str]] = {
+    "text": text.text,
+    "json": json_report.report,
+    "sarif": lambda outcome: sarif.report(outcome, __version__),
+    "html": lambda outcome: page.report(outcome, __version__),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    terminal.add_backend(parser)
+    forms = ("SCRIPT ARGS...", "-m MODULE ARGS...", "-c CODE ARGS...", "-- PROGRAM ARGS...")
+    parser.usage = "\n       ".join(f"ascend-rt check [OPTIONS] {form}" for form in forms)
+    for name, check in CHECKS.items():
+        text_of_default = " (default)" if check.is_default else ""
+        parser.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, help=check.help + text_of_default)
+    parser.add_argument("--hints", action="store_true", help="show waits that could be left out or replaced, too")
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="the form of the report: %(choices)s")
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write the report to this file (default: text to standard error, others to output)",
+    )
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    command = command_of(arguments.program)
+    shown = arguments.program[arguments.program[:1] == ["--"] :]  # as the user wrote it
+    checks = [name for name in CHECKS if _is_on(arguments, name)]
+    if not checks:
+        raise terminal.UsageError("has nothing to do: all checks are off")
+    if arguments.format == "html" and find_spec("jinja2") is None:
+        raise terminal.CommandError(f"--format html needs jinja2: {install_hint('check')}")
+    if arguments.output is not None:
+        with terminal.explained(f"write {arguments.output}"), open(arguments.output, "a"):
+            pass  # before the program starts, which may take hours
+    environment, backend = run.environment_for("check")
+    with tempfile.TemporaryDirectory(prefix="ascend_rt-check-", ignore_cleanup_errors=True) as directory:
+        environment |= variables(checks, directory)
+        sys.stdout.flush()
+        with terminal.explained(f"start {command[0]}"):
+            returncode = child.run(command, environment)
+        found = findings.read(Path(directory))
+    if backend == "cann" and not found.checks:
+        raise terminal.CommandError("the program ran on the vendor's library, where nothing was checked; see --backend")
+    ignores.apply(found, {*found.files, *_script(command)}, checks)
+    outcome = Outcome(Program(shown, returncode), found, arguments.hints)
+    _write(outcome, arguments.format, arguments.output)
+    return outcome.status
+
+
+def _is_on(arguments: argparse.Namespace, name: str) -> bool:
+    asked: bool | None = getattr(arguments, name.replace("-", "_"))
+    return CHECKS[name].is_default if asked is None else asked
+
+
+def command_of(program: list[str]) -> list[str]:
+    """Return the command line of the program that the arguments name: Python's, or another program's behind ``--``."""
+    is_other = program[:1] == ["--"]
+    command = program[is_other:]
+    if not command:
+        raise terminal.UsageError("expects a script, -m and a module, or -- and a program")
+    first = command[0]
+    if is_other and not first.startswith("-") and not first.endswith(".py"):
+        if shutil.which(first) is None:
+            raise terminal.UsageError(f"cannot run {first}: no such program; check the path and its permissions")
+        return command
+    if not first.startswith("-") and not os.path.exists(first):
+        raise terminal.UsageError(f"cannot run {first}: no such file; check the path, or name a module with -m")
+    return [python_program(), *command]
+
+
+def variables(checks: list[str], directory: str) -> dict[str, str]:
+    """Return the environment variables that turn checks on, and let them write into a directory."""
+    return {
+        "ASCEND_RT_SIM_CHECK": ",".join(name for name in checks if name in _OF_SIMULATOR),
+        "ASCEND_RT_SIM_CHECK_DIRECTORY": directory,
+        "ASCEND_RT_CHECK_AT_EXIT": "files,leaks" if "leaks" in checks else "files",
+        "ASCEND_RT_CHECK_HOST_THREADS": "1" if "host-threads" in checks else "",
+    }
+
+
+def _script(command: list[str]) -> list[str]:
+    return [os.path.abspath(each) for each in command[:2] if each.endswith(".py")]
+
+
+def _write(outcome: Outcome, form: str, output: str | None) -> None:
+    report = FORMATS[form](outcome)
+    if output is not None:
+        with (
+            terminal.explained(f"write {output}"),
+            open(output, "w", encoding="utf-8", errors="surrogateescape") as file,
+        ):
+            file.write(report)
+    elif form == "text":
+        text.write(report, sys.stderr)
+    else:
+        sys.stdout.write(report)
+    if output is not None or form != "text":
+        print(f"ascend-rt check: {words.summary(outcome.found, shows_hints=False)}", file=sys.stderr)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings are read from lines: of all processes, merged by their places, also from a file that was cut off."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support import fake_findings as fake
+
+from ascend_rt._check import findings, symbols
+from ascend_rt._check.frames import Frame, parse
+
+pytestmark = pytest.mark.simulator("independent")
+
+
+def test_the_newest_count_counts(tmp_path: Path) -> None:
+    counts = [{"kind": "count", "id": 1, "count": count} for count in (2, 128)]
+    fake.write(tmp_path, [fake.BEGIN, fake.race("train.py"), *counts, {"kind": "count", "id": 7, "count": 3}])
+    assert [each.count for each in findings.read(tmp_path).findings] == [128]
+
+
+def test_processes_are_merged_by_the_places_of_their_findings(tmp_path: Path) -> None:
+    memory = fake.race("train.py")["memory"] | {"number": 8}
+    fake.write(tmp_path, [fake.BEGIN, fake.race("train.py"), fake.END], 11)
+    fake.write(tmp_path, [fake.BEGIN, fake.race("train.py", memory=memory, count=4), fake.END], 9)
+    fake.write(
+        tmp_path, [fake.BEGIN, fake.race("train.py", conflict="write after read"), fake.race("other.py", id=2)], 12
+    )
+    found = findings.read(tmp_path)
+    assert [(each.pid, each.count) for each in found.findings] == [(9, 5), (12, 1), (12, 1)]
+    assert (found.processes, found.unfinished) == (3, 1)
+
+
+def test_a_line_that_was_cut_off_is_a_note(tmp_path: Path) -> None:
+    fake.write(tmp_path, [fake.BEGIN, fake.race("train.py")])
+    with open(tmp_path / "1.jsonl", "a", encoding="utf-8") as file:
+        file.write('{"kind":"race","id":2,"confl')
+    found = findings.read(tmp_path)
+    assert len(found.findings) == 1
+    assert found.notes == ["a line of process 1 was cut off: perhaps the disk is full"]
+
+
+def test_a_line_of_another_form_is_a_note(tmp_path: Path) -> None:
+    fake.write(tmp_path, [fake.BEGIN, {"kind": "race", "id": 1}, fake.race("train.py", id=2, first=None), fake.END])
+    found = findings.read(tmp_path)
+    assert (found.findings, found.notes) == ([], ["a line of process 1 has another form than this release knows"])
+
+
+def test_files_without_the_runtime_are_not_processes(tmp_path: Path) -> None:
+    fake.write(tmp_path, [{"kind": "files", "files": ["/a.py"]}])
+    found = findings.read(tmp_path)
+    assert (found.processes, found.files) == (0, {"/a.py"})
+
+
+@pytest.mark.parametrize(
+    ("text", "frame"),
+    [
+        ("/a b/c:d.py:12 in f", Frame("/a b/c:d.py", 12, "f")),
+        ("<string>:1 in <module>", Frame("<string>", 1, "<module>")),
+        ("/bin/x+0x1f in work", Frame("/bin/x", 0, "work", 0x1F)),
+        ("/bin/x+0x1f", Frame("/bin/x", 0, "", 0x1F)),
+        ("nothing known", Frame("nothing known")),
+    ],
+)
+def test_every_form_of_a_place_is_read(text: str, frame: Frame) -> None:
+    assert parse(text) == frame
+
+
+PROGRAM = """\
+int answer = 41;
+__attribute__((noinline)) int work(int x) {
+    return x + answer;
+}
+int main(void) { return work(1) != 42; }
+"""
+
+
+@pytest.mark.parametrize("kind", ["-pie", "-no-pie"])
+def test_offsets_in_a_c_program_become_lines(tmp_path: Path, kind: str) -> None:
+    compiler, tool, table = map(shutil.which, ("cc", "addr2line", "nm"))
+    if not (compiler and tool and table):
+        pytest.skip("needs a C compiler, addr2line and nm")
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PROGRAM, encoding="utf-8")
+    options = ["-g", "-O0", "-fpie" if kind == "-pie" else "-fno-pie", kind]
+    subprocess.run([str(compiler), *options, source, "-o", program], check=True)
+    listed = subprocess.run([str(table), program], capture_output=True, text=True, check=True).stdout
+    address = next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" T work"))
+    offset = address - symbols._first_address(str(program))
+    assert (symbols._first_address(str(program)) > 0) == (kind == "-no-pie")
+    frame = Frame(str(program), 0, "", offset)
+    unknown = Frame(str(program), 0, "", 1)
+    line = {"kind": "memory", "id": 1, "text": f"aclrtMemset at {program}+{offset:#x} in work uses", "frames": []}
+    fake.write(tmp_path, [fake.BEGIN, line])
+    (found,) = findings.read(tmp_path).findings
+    assert isinstance(found, findings.MemoryMistake)
+    assert found.text == f"aclrtMemset at {source}:2 in work uses"
+    assert symbols.resolved([frame, unknown, Frame("train.py", 3, "f")]) == {frame: Frame(str(source), 2, "work")}
+
+
+def test_without_the_tool_offsets_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert symbols.resolved([Frame("/bin/sh", 0, "", 16)]) == {}

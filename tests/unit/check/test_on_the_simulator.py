@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt check`` and ``pytest --ascend-check`` with findings of the simulator itself, from Python and from C."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ascend_rt._runtime import driver
+
+pytestmark = pytest.mark.simulator("memory check")
+
+RACE = """\
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
+
+Device(0).set_current()
+memory, kept = Buffer(4096), []
+
+
+def load(source, stream):
+    kept.append(stream.record())
+    copy_async(memory, source, stream)
+
+
+def step(target, stream):
+    stream.wait(kept[0])
+    copy_async(target, memory, stream)
+
+
+def main():
+    a, b = Stream(), Stream()
+    source, target = PinnedBuffer(4096), PinnedBuffer(4096)
+    load(source, a)
+    step(target, b)
+    a.synchronize()
+    b.synchronize()
+"""
+
+FIXED = RACE.replace(
+    "    kept.append(stream.record())\n    copy_async(memory, source, stream)\n",
+    "    copy_async(memory, source, stream)\n    kept.append(stream.record())\n",
+)
+
+
+def test_a_late_record_is_found_and_its_fix_silences_it(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"{RACE}\n\nmain()\n", encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "race: 4096 bytes of Buffer 1 (allocated train.py:4), read after write, not ordered\n"
+        "  write  stream 2, task 2  copy_async  train.py:9 in load ← 20 in main ← 26 in <module>\n"
+        "  read   stream 3, task 1  copy_async  train.py:14 in step ← 21 in main ← 26 in <module>\n"
+        "  the wait at 13 is bound to the record at 8, before the write\n"
+        "  fix: record on stream 2 after line 9, wait on stream 3 before line 14\n"
+        "\n1 race in 1 process\n"
+    )
+    (tmp_path / "train.py").write_text(f"{FIXED}\n\nmain()\n", encoding="utf-8")
+    fixed = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert (fixed.returncode, fixed.stderr) == (0, "no findings in 1 process\n")
+
+
+def test_a_race_fails_the_test_that_has_it(run, tmp_path: Path) -> None:
+    for name, program in (("race", RACE), ("fixed", FIXED)):
+        (tmp_path / f"test_{name}.py").write_text(program.replace("def main", "def test_main"), encoding="utf-8")
+    done = run("-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--ascend-check", ASCEND_RT_BACKEND="sim")
+    assert done.returncode == 1
+    assert "FAILED test_race.py::test_main" in done.stdout
+    assert "PASSED test_fixed.py::test_main" in done.stdout
+    assert "test_race.py:9 in load ← 20 in test_main" in done.stdout
+
+
+def test_a_wrong_use_of_memory_is_found(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "from ascend_rt import Buffer, Device, ffi, lib\nDevice(0).set_current()\nmemory = Buffer(100)\n"
+        "lib.aclrtMemset(ffi.cast('void *', memory.handle), 110, 0, 110)\n",
+        encoding="utf-8",
+    )
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--memory", "--format=json", "train.py")
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (done.returncode, found["kind"], found["frames"][0]["line"]) == (1, "memory", 4)
+    assert found["text"].startswith("memory: aclrtMemset at train.py:4 in <module> uses 110 bytes at ")
+
+
+PROGRAM = """\
+#include <stddef.h>
+int aclrtSetDevice(int);
+int aclrtMalloc(void **, size_t, int);
+int aclrtCreateStream(void **);
+int aclrtMemsetAsync(void *, size_t, int, size_t, void *);
+int aclrtSynchronizeStream(void *);
+static int fill(void *memory, void *stream) {
+    return aclrtMemsetAsync(memory, 100, 1, 100, stream);
+}
+int main(void) {
+    void *memory = NULL, *a = NULL, *b = NULL;
+    int code = aclrtSetDevice(0) + aclrtMalloc(&memory, 100, 0) + aclrtCreateStream(&a) + aclrtCreateStream(&b);
+    code += fill(memory, a);
+    code += fill(memory, b);
+    return code + aclrtSynchronizeStream(a) + aclrtSynchronizeStream(b);
+}
+"""
+
+
+def test_a_c_program_has_the_lines_of_its_source(run, tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None or shutil.which("addr2line") is None:
+        pytest.skip("needs a C compiler and addr2line")
+    library = driver.library().path
+    (tmp_path / "program.c").write_text(PROGRAM, encoding="utf-8")
+    subprocess.run([compiler, "-g", "-O0", "program.c", library, "-o", "program"], cwd=tmp_path, check=True)
+    done = run(
+        "-m", "ascend_rt", "check", "--backend", "sim", "--", "./program", LD_LIBRARY_PATH=os.path.dirname(library)
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "race: 100 bytes of device memory 1 (allocated program.c:12), write after write, not ordered\n"
+        "  write  stream 2, task 1  aclrtMemsetAsync  program.c:8 in fill ← 13 in main\n"
+        "  write  stream 3, task 1  aclrtMemsetAsync  program.c:8 in fill ← 14 in main\n"
+        "  nothing orders the write after the write\n"
+        "  fix: record on stream 2 after line 13, wait on stream 3 before line 14\n"
+        "\n1 race in 1 process\n"
+    )

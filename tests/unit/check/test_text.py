@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings as text: the words, the columns, and the places."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import fake_findings as fake
+
+from ascend_rt._check import findings, names, text, words
+from ascend_rt._check.frames import Frame
+from ascend_rt._check.outcome import Outcome, Program
+
+pytestmark = pytest.mark.simulator("independent")
+
+
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the program, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "train.py"
+    path.write_text(fake.TRAIN, encoding="utf-8")
+    return path
+
+
+def read(path: Path, *lines: fake.Line, **changed: Any) -> findings.Findings:
+    directory = path.parent / "findings"
+    directory.mkdir()
+    fake.write(directory, [fake.BEGIN, *lines, fake.END])
+    return findings.read(directory)
+
+
+def lines_of(path: Path, line: fake.Line) -> list[str]:
+    found = read(path, line)
+    return words.lines((found.findings + found.hints)[0])
+
+
+def test_a_race_names_both_accesses_the_reason_and_the_fix(train: Path) -> None:
+    assert lines_of(train, fake.race(train)) == [
+        "race: 4096 bytes of Buffer 3 (allocated train.py:14), read after write, not ordered",
+        "  write  stream 2, task 14  copy_async  train.py:6 in load ← 15 in <module>",
+        "  read   stream 3, task 9   copy_async  train.py:11 in step ← 16 in <module>",
+        "  the wait at 10 is bound to the record at 5, before the write",
+        "  fix: record on stream 2 after line 6, wait on stream 3 before line 11",
+    ]
+
+
+def at(path: Path, name: str) -> dict[str, Any]:
+    return {"frames": fake.frames(path, name)}
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("no_wait", "nothing orders the read after the write"),
+        ("unbound_wait", "the wait at 10 is for an event that had no record, so it orders nothing"),
+        ("ignored_wait", "the wait at 10 is ignored by the product, so it orders nothing"),
+        ("not_synchronized", "the host did not synchronize with stream 2"),
+        ("threads", "nothing orders the two threads of the host"),
+    ],
+)
+def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> None:
+    assert (
+        lines_of(train, fake.race(train, why={"case": case, "wait": fake.frames(train, "wait")}))[3] == f"  {expected}"
+    )
+    assert {"late_record", case} <= set(words.WHY)
+
+
+@pytest.mark.parametrize(
+    ("fix", "expected"),
+    [
+        ({"case": "synchronize", "stream": 2}, "synchronize stream 2 before line 16"),
+        (
+            {"case": "threads"},
+            "let one thread wait for the other before line 16: by a join, a queue or an event",
+        ),
+        ({"case": "free_later", "stream": 2}, "synchronize stream 2 before the free at 16, or free later"),
+    ],
+)
+def test_every_fix_has_a_sentence(train: Path, fix: dict[str, Any], expected: str) -> None:
+    found = lines_of(train, fake.race(train, fix=fix | {"before": fake.frames(train, "step")}))
+    assert found[-1] == f"  fix: {expected}"
+
+
+def test_what_a_later_detector_adds_is_left_out(train: Path) -> None:
+    race = fake.race(train, why={"case": "new"}, fix={"case": "new"}, more=1)
+    found = read(train, {"kind": "new"}, race)
+    assert len(words.lines(found.findings[0])) == 3
+
+
+def test_an_access_of_the_host_names_its_thread(train: Path) -> None:
+    host = {"mode": "read", "stream": None, "task": None, "thread": 4711, **at(train, "step")}
+    assert (
+        lines_of(train, fake.race(train, second=host))[2]
+        == "  read   host, thread 4711  read        train.py:16 in <module>"
+    )
+
+
+def test_a_fix_is_where_two_calls_of_one_helper_differ(train: Path) -> None:
+    helper = fake.frames(train, "write")
+    race = fake.race(train)
+    race["fix"] |= {
+        "record_after": helper + fake.frames(train, "load"),
+        "wait_before": helper + fake.frames(train, "step"),
+    }
+    assert lines_of(train, race)[-1] == "  fix: record on stream 2 after line 15, wait on stream 3 before line 16"
+
+
+def test_frames_that_call_main_and_unknown_ones_are_left_out(train: Path) -> None:
+    frames = ["an unknown place", "./program+0x1 in work", "./program+0x2 in main", "./start.c+0x3 in start"]
+    race = fake.race(train)
+    race["first"]["frames"] = frames
+    assert lines_of(train, race)[1].endswith("  ./program+0x1 in work ← ./program+0x2 in main")
+
+
+def test_a_kernel_is_named(train: Path) -> None:
+    race = fake.race(train)
+    race["first"] |= {"function": "aclrtLaunchKernelWithHostArgs", "kernel": "vector_add"}
+    assert lines_of(train, race)[1].startswith("  write  stream 2, task 14  kernel vector_add  train.py:6 in load")
+
+
+def test_places_in_two_files_are_named_in_full(train: Path) -> None:
+    other = train.parent / "other.py"
+    other.write_text(fake.TRAIN, encoding="utf-8")
+    second = fake.race(other)["second"]
+    second["frames"].append(fake.frames(train, "step")[0])
+    found = lines_of(train, fake.race(train, second=second))
+    assert found[2].endswith("other.py:11 in step ← 16 in <module> ← train.py:16 in <module>")
+    assert found[3] == "  the wait at train.py:10 is bound to the record at train.py:5, before the write"
+    assert found[4].endswith("after train.py:6, wait on stream 3 before train.py:11")
+
+
+def test_frames_of_libraries_are_left_out_where_the_user_has_some(train: Path) -> None:
+    standard = f"{sysconfig.get_path('stdlib')}/threading.py:1 in run"
+    inside = f"{Path(words.__file__).parents[1]}/stream.py:1 in wait"
+    installed = f"{sysconfig.get_path('purelib')}/package/module.py:1 in call"
+    race = fake.race(train)
+    race["first"]["frames"][:0] = [inside, installed]
+    race["second"]["frames"] = [standard]
+    found = lines_of(train, race)
+    assert found[1].endswith("  copy_async        train.py:6 in load ← 15 in <module>")
+    assert found[2].endswith("threading.py:1 in run")
+
+
+@pytest.mark.parametrize(
+    ("kind", "python", "native"),
+    [
+        ("device", "Buffer 3", "device memory 3"),
+        ("pinned", "PinnedBuffer 3", "pinned memory 3"),
+        ("pool", "PoolBuffer 3", "pool memory 3"),
+        ("managed", "ManagedBuffer 3", "managed memory 3"),
+        ("shared", "IpcMemory 3", "shared memory 3"),
+        ("other", "other memory 3", "other memory 3"),
+    ],
+)
+def test_names_of_memory(train: Path, kind: str, python: str, native: str) -> None:
+    assert names.of_memory(kind, 3, in_python=True) == python
+    assert names.of_memory(kind, 3, in_python=False) == native
+
+
+def test_a_c_program_has_names_of_c_and_places_as_they_came(train: Path) -> None:
+    race = fake.race(train)
+    for part in ("memory", "first", "second"):
+        race[part]["frames"] = [f"{train.parent}/program+0x1a2 in work", f"{train.parent}/program+0x2b3"]
+    found = lines_of(train, race)
+    assert found[0].startswith("race: 4096 bytes of device memory 3 (allocated program+0x1a2), ")
+    assert found[1] == "  write  stream 2, task 14  aclrtMemcpyAsync  program+0x1a2 in work ← program+0x2b3"
+
+
+def test_the_facades_name_is_used_where_the_line_has_it(train: Path) -> None:
+    frame = Frame(str(train), fake.line_of("read"))
+    assert names.of_call("aclrtMemcpyAsync", frame) == "copy_async"
+    assert names.of_call("aclrtMemsetAsync", frame) == "aclrtMemsetAsync"
+    assert names.of_call("aclrtMemcpyAsync", None) == "aclrtMemcpyAsync"
+
+
+def test_a_deadlock_lists_its_waits(train: Path) -> None:
+    assert lines_of(train, fake.deadlock(train)) == [
+        "deadlock: 2 waits can never end",
+        "  thread 4711                   waits for stream 2 of device 0  train.py:15 in <module>",
+        "  stream 2 of device 0, task 5  waits for event 7               train.py:10 in step ← 16 in <module>",
+    ]
+
+
+def test_a_report_of_the_memory_check_has_relative_places(train: Path) -> None:
+    said = f"aclrtMemset at {train}:6 in load uses 110 bytes (dst),\n  10 of them past the end"
+    assert lines_of(train, {"kind": "memory", "id": 1, "text": said, "frames": fake.frames(train, "write")}) == [
+        "memory: aclrtMemset at train.py:6 in load uses 110 bytes (dst),\n  10 of them past the end",
+        "  at train.py:6 in load",
+    ]
+
+
+def outcome(found: findings.Findings, status: int = 0, hints: bool = False) -> Outcome:
+    return Outcome(Program(["python", "train.py"], status), found, hints)
+
+
+def test_a_whole_report(train: Path) -> None:
+    note, unseen = {"kind": "note", "text": "a note"}, {"kind": "unseen", "text": "kernels without declared accesses"}
+    found = read(train, fake.race(train), fake.hint(train), note, note, unseen, {"kind": "count", "id": 1, "count": 12})
+    race = "\n".join(words.lines(found.findings[0]))
+    assert race.startswith(
+        "race: 4096 bytes of Buffer 3 (allocated train.py:14), read after write, not ordered, seen 12 times\n"
+    )
+    assert text.text(outcome(found)) == (
+        f"{race}\n\nnote: a note\nunseen: kernels without declared accesses\n"
+        "1 race in 1 process; 1 hint (--hints shows them)\n"
+    )
+    shown = text.text(outcome(found, hints=True)).split("\n\n")
+    assert shown[1] == (
+        "hint: the stream was ordered after this record already; the wait can be left out\n"
+        "  stream 3  wait  train.py:10 in step"
+    )
+    assert shown[2].endswith("1 race in 1 process; 1 hint\n")
+
+
+@pytest.mark.parametrize(
+    ("status", "sentence"), [(3, "the program failed with status 3"), (-9, "the program was ended by SIGKILL")]
+)
+def test_the_end_of_a_failed_program_is_said(train: Path, status: int, sentence: str) -> None:
+    report = text.text(outcome(read(train), status))
+    assert report == f"note: {sentence}; findings of its rest are missing\nno findings in 1 process\n"
+
+
+def test_a_program_without_the_runtime(tmp_path: Path) -> None:
+    assert text.text(outcome(findings.read(tmp_path))) == (
+        "note: the program did not use the runtime, so there was nothing to check\nno findings\n"
+    )
+
+
+class Terminal(io.StringIO):
+    """A terminal in a test."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals_alone(train: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    report = text.text(outcome(read(train, fake.race(train))))
+    pipe, terminal = io.StringIO(), Terminal()
+    text.write(report, pipe)
+    text.write(report, terminal)
+    assert pipe.getvalue() == report
+    coloured = terminal.getvalue()
+    assert "\x1b[1;31mrace\x1b[0m" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == report
+
+
+def test_the_text_is_the_same_without_rich(train: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    terminal = Terminal()
+    text.write("a report\n", terminal)
+    assert terminal.getvalue() == "a report\n"
+
+
+def test_paths_above_the_working_directory_are_absolute(train: Path) -> None:
+    assert Frame(str(train), 1).place == "train.py:1"
+    assert Frame(os.path.dirname(train.parent) + "/x.py", 1).place == os.path.dirname(train.parent) + "/x.py:1"
