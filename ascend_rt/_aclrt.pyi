@@ -1045,8 +1045,8 @@ class Lib:
         """aclError aclsimNoteHostAcquire(const void *key)."""
     def aclsimWantsHostAccesses(self) -> int:
         """int32_t aclsimWantsHostAccesses(void)."""
-    def aclsimAskQuietly(self, on: int, /) -> None:
-        """void aclsimAskQuietly(int32_t on)."""
+    def aclsimAskQuietly(self, on: int, /) -> int:
+        """aclError aclsimAskQuietly(int32_t on)."""
     def aclsimSetInterruptCheck(self, check: Any, /) -> int:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
     def aclsimSynchronizeDevice(self, timeout: int, isLeft: Any, /) -> int:

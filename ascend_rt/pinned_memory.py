@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -225,3 +226,9 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         plain = np.asarray(array)
         is_scalar = plain.ndim == 0 if return_scalar is None else return_scalar  # numpy 1 does not pass it
         return plain[()] if is_scalar else plain
+
+
+if "races" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(","):
+    from ascend_rt._memory import host_accesses
+
+    host_accesses.install(PinnedBuffer)

@@ -146,6 +146,10 @@ static int32_t capture(aclsimCallFrame *frames, int32_t most) {
     if (!Py_IsInitialized()) { /* a static destructor makes the call */
         return count;
     }
+    /* A thread that Python does not know has no frames. It may do the work of one that waits for it with the GIL. */
+    if (PyGILState_GetThisThreadState() == NULL) {
+        return count;
+    }
     if (ascend_rt_enter()) {
         const PyGILState_STATE state = PyGILState_Ensure();
         count = capture_here(frames, most);

@@ -7,7 +7,6 @@ import os
 
 _PREFIX = "ASCEND_RT_"
 
-
 OF_USERS = (
     "ASCEND_RT_BACKEND",
     "ASCEND_RT_CHECK_AT_EXIT",

@@ -137,8 +137,10 @@ void the_accesses_of_kernels_are_not_noted() {
 struct Nested {
     aclrtStream other;
     char *memory;
+    aclrtContext context;
     static void run(void *self) {
         const auto &it = *static_cast<Nested *>(self);
+        CHECK_OK(aclrtSetCurrentContext(it.context));
         CHECK_OK(note_read(it.memory));
         CHECK_OK(aclrtMemcpyAsync(it.memory, 2048, it.memory + 2048, 2048, ACL_MEMCPY_HOST_TO_HOST, it.other));
         CHECK_OK(aclrtSynchronizeStream(it.other));
@@ -150,7 +152,8 @@ void a_host_function_stays_itself_after_it_has_waited() {
     Bench it;
     aclrtStream other = nullptr;
     CHECK_OK(aclrtCreateStream(&other));
-    Nested nested{other, it.memory};
+    Nested nested{other, it.memory, nullptr};
+    CHECK_OK(aclrtGetCurrentContext(&nested.context));
     CHECK_OK(aclrtLaunchHostFunc(it.stream, Nested::run, &nested));
     const Name function = it.facts.newest;
     CHECK_OK(aclrtSynchronizeStream(it.stream));

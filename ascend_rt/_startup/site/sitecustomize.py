@@ -41,4 +41,6 @@ if os.environ.get("ASCEND_RT_PYACL") in ("auto", "ours"):
     _finder("acl_finder").install_acl(os.environ["ASCEND_RT_PYACL"])
 if os.environ.get("ASCEND_RT_BACKEND") == "sim":
     _finder("framework_finder").install()
+if os.environ.get("ASCEND_RT_CHECK_HOST_THREADS") == "1":
+    _finder("host_threads").install()
 _execute_the_next()

@@ -9,8 +9,8 @@ namespace {
 
 using KeyFact = void (Observer::*)(const Moment &, std::uint32_t, const void *);
 
-// Passes the fact on unless the thread does the work of a device. Notes are no calls of the runtime: neither snapshots
-// nor observers of calls see them.
+// Passes the fact on unless the thread does the work of a device. Notes do not count as calls of the runtime:
+// neither snapshots nor observers of calls see them.
 template <class Tell>
 void tell_of_host(Tell tell) {
     if (!Observers::want_host_accesses() || is_at_work()) {

@@ -13,6 +13,7 @@
 #include "observe/marks.h"
 #include "observe/memory_check.h"
 #include "observe/operator_records.h"
+#include "observe/pinned_guard.h"
 #include "observe/profiler.h"
 #include "observe/race_check.h"
 #include "observe/submission_calls.h"
@@ -52,7 +53,8 @@ struct Simulator::Parts {
           subscriptions(core),
           operator_records(core),
           exception_dumps(machine.dumps, memory),
-          strict(machine) {}
+          strict(machine),
+          pinned_guard(core) {}
 
     SubmissionCalls submission_calls;
     Stall stall;
@@ -73,6 +75,7 @@ struct Simulator::Parts {
     ExceptionDumps exception_dumps;
     Strict strict;
     MemoryCheck memory_check;
+    PinnedGuard pinned_guard;
 };
 
 Simulator &Simulator::start() {
@@ -118,6 +121,10 @@ Simulator::Simulator(const SimulatorOptions &options)
     }
     if (config().checks_deadlocks) {
         core.add_observer(parts_.submission_calls);
+    }
+    if (config().checks_races && kProtectsPages) {
+        parts_.pinned_guard.turn_on();
+        core.add_observer(parts_.pinned_guard);
     }
     if (config().is_strict) {
         strict.turn_on();

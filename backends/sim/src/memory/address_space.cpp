@@ -7,7 +7,10 @@
 #include <new>
 #include <utility>
 
+#include "support/config.h"
 #include "support/error.h"
+#include "support/own_view.h"
+#include "support/page_faults.h"
 #include "support/pages.h"
 #include "support/shared_memory.h"
 #include "support/text.h"
@@ -73,12 +76,31 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
     base_ = round_up(as_integer(range_.get()), kGiantPage);
     heaps_.reserve(devices + 1);
     prefer_large_pages(reinterpret_cast<void *>(base_), stride_ * pinned_slots_);
-    heaps_.emplace_back(base_ + kPinnedOffset, pinned_memory);
+    const bool is_protected = config().checks_races && kProtectsPages;
+    if (is_protected) {
+        map_pinned_twice(pinned_memory);
+    }
+    heaps_.emplace_back(base_ + kPinnedOffset, pinned_memory, is_protected ? host_page_size() : Heap::kUnit);
     for (std::uint32_t device = 0; device < devices; ++device) {
         const std::uintptr_t slot = base_ + stride_ * (pinned_slots_ + device);
         files_[device]->map(reinterpret_cast<void *>(slot), 0, device_memory);
         heaps_.emplace_back(slot, device_memory);
     }
+}
+
+// Maps pinned memory at a second address for the library's use; blocks then have whole pages, which can be protected.
+void AddressSpace::map_pinned_twice(std::uint64_t size) {
+    pinned_file_ = PageFile::create(size);
+    pinned_view_ = owned_addresses(size);
+    if (pinned_view_ == nullptr) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "cannot reserve %llu GiB of address space for the race check",
+             static_cast<unsigned long long>(size >> 30));
+    }
+    const std::uintptr_t begin = base_ + kPinnedOffset;
+    pinned_file_->map(reinterpret_cast<void *>(begin), 0, size);
+    pinned_file_->map(pinned_view_.get(), 0, size);
+    g_own_view = {begin, size, as_integer(pinned_view_.get()) - begin};
+    show_to_system_calls(begin, size);
 }
 
 AddressSpace::~AddressSpace() {
@@ -151,8 +173,15 @@ void AddressSpace::free_pinned(const void *address) {
         pinned().reuse(*block);
         return;
     }
-    discard_then([=] { discard_pages(reinterpret_cast<void *>(block->address), block->size); },
-                 [=]() REQUIRES(engine_lock) { pinned().reuse(*block); });
+    discard_then(
+        [=, file = pinned_file_, offset = block->address - pinned().base()] {
+            if (file != nullptr) {
+                file->discard(offset, block->size);
+            } else {
+                discard_pages(reinterpret_cast<void *>(block->address), block->size);
+            }
+        },
+        [=]() REQUIRES(engine_lock) { pinned().reuse(*block); });
 }
 
 void AddressSpace::release_counted(const void *address) {

@@ -112,6 +112,7 @@ class AddressSpace {
     bool overlaps_range(const void *address, std::uint64_t size) const REQUIRES(engine_lock);
 
   private:
+    void map_pinned_twice(std::uint64_t size);
     const Heap *slot_of(const void *address) const REQUIRES(engine_lock);
     bool has_virtual() REQUIRES(engine_lock);  // reserves addresses of the host at the first use
     bool take(std::uintptr_t begin, std::uintptr_t end) REQUIRES(engine_lock);
@@ -127,6 +128,9 @@ class AddressSpace {
     std::uint64_t pinned_slots_ = 0;
     std::vector<Heap> heaps_;
     std::vector<std::shared_ptr<PageFile>> files_;  // one for each device
+    // Pages of pinned memory, and their second address; only for the race check.
+    std::shared_ptr<PageFile> pinned_file_;
+    Addresses pinned_view_;
     std::map<std::uintptr_t, Range> ranges_ GUARDED_BY(engine_lock);
     std::map<std::uintptr_t, Range> clearing_ GUARDED_BY(engine_lock);  // until their addresses are clear
     Addresses virtual_range_ GUARDED_BY(engine_lock);

@@ -8,6 +8,7 @@
 #include "memory/memory.h"
 #include "support/error.h"
 #include "support/move_bytes.h"
+#include "support/own_view.h"
 
 namespace aclsim {
 namespace {
@@ -132,8 +133,8 @@ void require_synchronizable(Memory &memory, const ContextStream &stream) REQUIRE
 }  // namespace
 
 bool Transfer::move(const Interruption &interruption) const {
-    auto *to = static_cast<unsigned char *>(destination);
-    const auto *from = static_cast<const unsigned char *>(source);
+    auto *to = own_view(static_cast<unsigned char *>(destination));
+    const auto *from = own_view(static_cast<const unsigned char *>(source));
     for (std::size_t row = 0; row < height; ++row) {
         for (std::size_t at = 0; at < width; at += kCopyPiece) {
             if (interruption.is_requested()) {
@@ -147,7 +148,7 @@ bool Transfer::move(const Interruption &interruption) const {
 }
 
 bool Pattern::write(const Interruption &interruption) const {
-    auto *to = static_cast<unsigned char *>(destination);
+    auto *to = own_view(static_cast<unsigned char *>(destination));
     const std::size_t size = unit * count;
     for (std::size_t at = 0; at < size; at += kCopyPiece) {
         if (interruption.is_requested()) {

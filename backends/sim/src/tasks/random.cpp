@@ -8,6 +8,7 @@
 
 #include "memory/memory.h"
 #include "support/number_format.h"
+#include "support/own_view.h"
 
 namespace aclsim {
 namespace {
@@ -88,7 +89,7 @@ class TruncatedNormal {
 
 template <class T, class Make>
 bool write(void *result, std::uint64_t count, const Interruption &interruption, Make make) {
-    auto *to = static_cast<T *>(result);
+    auto *to = own_view(static_cast<T *>(result));
     for (std::uint64_t i = 0; i < count; ++i) {
         if (i % kDrawnAtOnce == 0 && interruption.is_requested()) {
             return false;

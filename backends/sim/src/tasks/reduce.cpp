@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/number_format.h"
+#include "support/own_view.h"
 
 namespace aclsim {
 namespace {
@@ -57,8 +58,8 @@ std::int32_t combine(aclrtReduceKind kind, std::int32_t left, std::int32_t right
 template <class Element>
 void reduce(const Reduction &reduction) {
     using Stored = typename Element::Stored;
-    auto *to = static_cast<unsigned char *>(reduction.destination);
-    const auto *from = static_cast<const unsigned char *>(reduction.source);
+    auto *to = own_view(static_cast<unsigned char *>(reduction.destination));
+    const auto *from = own_view(static_cast<const unsigned char *>(reduction.source));
     for (std::size_t at = 0; at + sizeof(Stored) <= reduction.bytes; at += sizeof(Stored)) {
         Stored left;  // by memcpy, because addresses need not be aligned
         Stored right;

@@ -2,6 +2,7 @@
 
 #include "engine/condition.h"
 #include "engine/core.h"
+#include "support/own_view.h"
 #include "support/text.h"
 
 namespace aclsim {
@@ -9,7 +10,7 @@ namespace {
 
 // Copies and, in the simulator, the host may write device memory concurrently.
 std::uint64_t load(const void *address) {
-    return __atomic_load_n(static_cast<const std::uint64_t *>(address), __ATOMIC_ACQUIRE);
+    return __atomic_load_n(own_view(static_cast<const std::uint64_t *>(address)), __ATOMIC_ACQUIRE);
 }
 
 bool is_satisfied(std::uint64_t found, std::uint64_t value, std::uint32_t flag) {
@@ -38,7 +39,7 @@ class ValueWriteTask final : public Task, public TaskDetails {
         if (values_.core_.observers().want(kOrder)) {
             values_.last_written_[as_integer(address_)] = {stream.point(*this), value_};
         }
-        __atomic_store_n(static_cast<std::uint64_t *>(address_), value_, __ATOMIC_RELEASE);
+        __atomic_store_n(own_view(static_cast<std::uint64_t *>(address_)), value_, __ATOMIC_RELEASE);
         values_.waiters_.wake(values_.core_);
         return Start::Done;
     }

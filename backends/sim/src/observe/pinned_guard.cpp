@@ -1,0 +1,395 @@
+#include "observe/pinned_guard.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "engine/core.h"
+#include "engine/thread.h"
+#include "support/own_view.h"
+#include "support/text.h"
+
+namespace aclsim {
+namespace {
+
+// The host notes protected pages in areas, of which a process may have some 65,000.
+constexpr std::size_t kMostUses = 4096;
+// Protecting a mebibyte and opening it again takes 50 µs, as long as copying it. A program that uses the memory of a
+// large copy mostly begins or ends with its first or last bytes.
+constexpr std::size_t kEdgePages = 32;
+
+std::uintptr_t page_of(std::uintptr_t address) { return address & ~(host_page_size() - 1); }
+std::uintptr_t page_after(std::uintptr_t address) { return page_of(address + host_page_size() - 1); }
+
+// Code of the program includes host functions, and excludes what the library does in its calls and threads.
+bool is_in_program() { return running_host_function().stream != 0 || (!is_at_work() && current_call() == nullptr); }
+
+PinnedGuard *g_guard = nullptr;
+const std::vector<std::pair<std::uint64_t, Point>> kNoEdges;
+
+}  // namespace
+
+#ifdef __linux__
+// Pinned memory is shared with a forked child because it is mapped twice. The child gets a copy before its parent
+// continues, as it would get without the check.
+class PinnedGuard::Forks {
+  public:
+    static void follow() { pthread_atfork(before, in_parent, in_child); }
+
+  private:
+    static void before() NO_THREAD_SAFETY_ANALYSIS {
+        g_guard->mutex_.lock();
+        if (g_guard->blocks_.empty() || pipe2(g_pipe.data(), O_CLOEXEC) != 0) {
+            g_pipe = {-1, -1};
+        }
+    }
+    static void in_parent() NO_THREAD_SAFETY_ANALYSIS {
+        char byte = 0;
+        if (g_pipe[0] >= 0) {
+            close(g_pipe[1]);
+            while (read(g_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+            }
+            close(g_pipe[0]);
+        }
+        g_guard->mutex_.unlock();
+    }
+    static void in_child() NO_THREAD_SAFETY_ANALYSIS {
+        for (const auto &[begin, block] : g_guard->blocks_) {
+            copy_to_own_pages(begin, block.end);
+        }
+        g_guard->blocks_.clear();
+        if (g_pipe[0] >= 0) {
+            close(g_pipe[0]);
+            close(g_pipe[1]);
+        }
+        g_guard->mutex_.unlock();
+    }
+    static void copy_to_own_pages(Address begin, Address end) {
+        constexpr int kOwn = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        void *const copy = mmap(nullptr, end - begin, PROT_READ | PROT_WRITE, kOwn, -1, 0);
+        if (copy == MAP_FAILED) {  // the child shares them then
+            set_page_access(begin, end, PageAccess::All);
+            return;
+        }
+        std::memcpy(copy, own_view(reinterpret_cast<const void *>(begin)), end - begin);
+        mremap(copy, end - begin, end - begin, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void *>(begin));
+    }
+
+    static inline std::array<int, 2> g_pipe{-1, -1};  // closed by the child when it has its copy
+};
+#endif
+
+void PinnedGuard::turn_on() {
+    g_guard = this;
+    handle_page_faults(on_fault);
+#ifdef __linux__
+    Forks::follow();
+#endif
+}
+
+// --- faults ----------------------------------------------------------------------------------------------------------
+
+bool PinnedGuard::on_fault(const PageFault &fault) {
+    if (!g_own_view.has(fault.address)) {
+        return false;
+    }
+    if (g_guard->open(fault.address, fault.is_write) && is_in_program()) {
+        CurrentCall call("an access of the program");
+        if (g_wanted_places.load(std::memory_order_relaxed) != WantedPlaces::None) {
+            find_place(call.place, fault.instruction);
+        }
+        call_on_large_stack([](void *it) { g_guard->note(*static_cast<const PageFault *>(it)); },
+                            const_cast<PageFault *>(&fault));
+    }
+    return true;
+}
+
+// Returns false if the page was open already: another thread has opened it.
+bool PinnedGuard::open(Address address, bool is_write) {
+    const Guard guard(mutex_);
+    const auto found = find(address);
+    return found != blocks_.end() && open_page(found, page_of(address), is_write);
+}
+
+bool PinnedGuard::open_page(Blocks::iterator at, Address page, bool is_write) {
+    auto &[begin, block] = *at;
+    const PageAccess left = access_at(block, page);
+    const auto opened = block.opened.find(page);
+    const PageAccess present = opened == block.opened.end() ? left : opened->second;
+    const PageAccess wanted = std::max(present, is_write ? PageAccess::All : PageAccess::Read);
+    if (!set_page_access(page, page + host_page_size(), wanted)) {  // the host can note no more areas
+        use_count_ -= block.uses.size();
+        block.uses.clear();
+        set_page_access(begin, block.end, PageAccess::All);
+    } else if (wanted > present) {
+        block.opened[page] = wanted;
+        has_opened_ = true;
+    }
+    return wanted > present;
+}
+
+void PinnedGuard::note(const PageFault &fault) {
+    const Access access{reinterpret_cast<const void *>(fault.address), 1,
+                        fault.is_write ? AccessMode::Write : AccessMode::Read, "memory"};
+    const Lock lock = core_.acquire();
+    core_.observers().tell<kHostAccess>(&Observer::host_accessed, thread_number(), access);
+}
+
+// --- protection ------------------------------------------------------------------------------------------------------
+
+PinnedGuard::Blocks::iterator PinnedGuard::find(Address address) {
+    const auto after = blocks_.upper_bound(address);
+    return after == blocks_.begin() || std::prev(after)->second.end <= address ? blocks_.end() : std::prev(after);
+}
+
+bool PinnedGuard::is_hidden(const Use &use) const {
+    return std::any_of(host_functions_.begin(), host_functions_.end(), [&](const auto &running) {
+        const auto known = running.second.find(use.task.stream);
+        return known != running.second.end() && known->second >= use.task.sequence;
+    });
+}
+
+PageAccess PinnedGuard::access_at(const Block &block, Address page) const {
+    PageAccess least = PageAccess::All;
+    for (const Use &use : block.uses) {
+        if (use.begin <= page && page < use.end && use.left < least && !is_hidden(use)) {
+            least = use.left;
+        }
+    }
+    return least;
+}
+
+// Protects the pages as their uses demand, in pieces between whose pages the uses do not differ.
+void PinnedGuard::apply(Block &block, Address begin, Address end) {
+    block.opened.erase(block.opened.lower_bound(begin), block.opened.lower_bound(end));
+    while (begin < end) {
+        Address next = end;
+        for (const Use &use : block.uses) {
+            for (const Address boundary : {use.begin, use.end}) {
+                next = boundary > begin ? std::min(next, boundary) : next;
+            }
+        }
+        set_page_access(begin, next, access_at(block, begin));
+        begin = next;
+    }
+}
+
+void PinnedGuard::apply_all() {
+    for (auto &[begin, block] : blocks_) {
+        if (!block.uses.empty()) {
+            apply(block, begin, block.end);
+        }
+    }
+}
+
+// Protects again the pages that faults have opened.
+void PinnedGuard::close_again() {
+    if (!std::exchange(has_opened_, false)) {
+        return;
+    }
+    for (auto &[begin, block] : blocks_) {
+        while (!block.opened.empty()) {
+            const Address page = block.opened.begin()->first;
+            apply(block, page, page + host_page_size());
+        }
+    }
+}
+
+// --- uses ------------------------------------------------------------------------------------------------------------
+
+void PinnedGuard::add_use(Block &block, const Use &use) {
+    block.uses.push_back(use);
+    ++use_count_;
+    apply(block, use.begin, use.end);
+}
+
+// Protects the pages of which the task uses all bytes that are the program's; of many pages those at both ends.
+void PinnedGuard::add_uses(Point task, const std::vector<Access> &accesses) {
+    for (const Access &access : accesses) {
+        const Address address = as_integer(access.address);
+        const auto found = g_own_view.has(address) ? find(address) : blocks_.end();
+        if (found == blocks_.end() || access.mode == AccessMode::None || !access.layout.is_whole() ||
+            use_count_ >= kMostUses) {
+            continue;
+        }
+        Block &block = found->second;
+        const bool is_to_end = address + access.size >= block.used_end;
+        const PageAccess left = access.mode == AccessMode::Read ? PageAccess::Read : PageAccess::None;
+        const Address begin = page_after(address);
+        const Address end = is_to_end ? block.end : page_of(address + access.size);
+        const Address edge = kEdgePages * host_page_size();
+        if (end > begin + 2 * edge) {
+            add_use(block, {task, left, begin, begin + edge});
+            add_use(block, {task, left, end - edge, end});
+        } else if (end > begin) {
+            add_use(block, {task, left, begin, end});
+        }
+    }
+}
+
+void PinnedGuard::remove_uses(const Known &known) {
+    for (auto &[begin, block] : blocks_) {
+        for (std::size_t i = block.uses.size(); i-- > 0;) {
+            const Use use = block.uses[i];
+            const auto newest = known.find(use.task.stream);
+            if (newest != known.end() && use.task.sequence <= newest->second) {
+                block.uses.erase(block.uses.begin() + static_cast<std::ptrdiff_t>(i));
+                --use_count_;
+                apply(block, use.begin, use.end);
+            }
+        }
+    }
+}
+
+// Returns the newest tasks, by stream, that come before the end of the task.
+PinnedGuard::Known PinnedGuard::before(Point task) const {
+    Known known;
+    for (std::vector<Point> open{task}; !open.empty();) {
+        const Point it = open.back();
+        open.pop_back();
+        const std::uint64_t former = known[it.stream];
+        if (it.sequence <= former) {
+            continue;
+        }
+        known[it.stream] = it.sequence;
+        const auto edges = edges_.find(it.stream);
+        for (const auto &[after, earlier] : edges == edges_.end() ? kNoEdges : edges->second) {
+            if (after > former && after <= it.sequence) {
+                open.push_back(earlier);
+            }
+        }
+    }
+    return known;
+}
+
+void PinnedGuard::learn(Point task) {
+    close_again();
+    if (use_count_ == 0) {
+        edges_.clear();  // they order tasks whose uses have ended
+        return;
+    }
+    const Known known = before(task);
+    for (const auto &[stream, newest] : known) {
+        auto &edges = edges_[stream];
+        edges.erase(std::remove_if(edges.begin(), edges.end(), [&](const auto &it) { return it.first <= newest; }),
+                    edges.end());
+    }
+    remove_uses(known);
+}
+
+// --- facts -----------------------------------------------------------------------------------------------------------
+
+void PinnedGuard::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
+    const Guard guard(mutex_);
+    close_again();
+    if (how.accesses.empty()) {
+        return;
+    }
+    if (stream.executes_tasks) {
+        add_uses(stream.point(task), how.accesses);
+    } else {
+        kept_[&task] = how.accesses;
+    }
+}
+
+void PinnedGuard::changed(const Moment &, const Stream &, const Task &former, const Task &now, const Submission &how) {
+    const Guard guard(mutex_);
+    kept_.erase(&former);
+    kept_[&now] = how.accesses;
+}
+
+void PinnedGuard::replayed(const Moment &, const Stream &stream, const Task &kept, const Task &replay) {
+    const Guard guard(mutex_);
+    if (const auto found = kept_.find(&kept); found != kept_.end()) {
+        add_uses(stream.point(replay), found->second);
+    }
+}
+
+void PinnedGuard::started(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
+    if (task.info().has(kRunsProgram)) {
+        const Guard guard(mutex_);
+        const Point point = stream.point(task);
+        host_functions_[{point.stream, point.sequence}] = before(point);
+        apply_all();
+    }
+}
+
+void PinnedGuard::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
+    const Guard guard(mutex_);
+    close_again();  // pages that a kernel has opened, too
+    if (task.info().has(kRunsProgram)) {
+        const Point point = stream.point(task);
+        host_functions_.erase({point.stream, point.sequence});
+        apply_all();
+    }
+}
+
+void PinnedGuard::dropped(const Moment &now, const Stream &stream, const Task &task, aclError) {
+    ended(now, stream, task, 0);
+    const Guard guard(mutex_);
+    kept_.erase(&task);
+}
+
+void PinnedGuard::ordered(const Moment &, const Edge &edge) {
+    const Guard guard(mutex_);
+    if (use_count_ > 0 && edge.process == 0) {
+        edges_[edge.after.stream].emplace_back(edge.after.sequence, edge.before);
+    }
+}
+
+void PinnedGuard::host_learned(const Moment &, std::uint32_t, Point task, HostSync how) {
+    if (how == HostSync::Synchronized || how == HostSync::Queried || how == HostSync::CalledBack) {
+        const Guard guard(mutex_);
+        learn(task);
+    }
+}
+
+void PinnedGuard::stream_destroyed(const Moment &, const Stream &stream) {
+    const Guard guard(mutex_);
+    learn({stream.serial, UINT64_MAX});
+}
+
+void PinnedGuard::allocated(const Moment &, const Allocation &allocation) {
+    const Address begin = as_integer(allocation.address);
+    if (g_own_view.has(begin)) {
+        const Guard guard(mutex_);
+        blocks_[begin] = {begin + allocation.size, begin + allocation.room};
+    }
+}
+
+void PinnedGuard::freed(const Moment &, const void *address) {
+    const Guard guard(mutex_);
+    close_again();
+    if (const auto found = blocks_.find(as_integer(address)); found != blocks_.end()) {
+        use_count_ -= found->second.uses.size();
+        set_page_access(found->first, found->second.end, PageAccess::All);
+        blocks_.erase(found);
+    }
+}
+
+// Opens the pages of which an access that the program notes itself uses all bytes: it is known already.
+void PinnedGuard::host_accessed(const Moment &, std::uint32_t, const Access &access) {
+    const Address address = as_integer(access.address);
+    if (!g_own_view.has(address) || !access.layout.is_whole()) {
+        return;
+    }
+    const Guard guard(mutex_);
+    const auto found = find(address);
+    if (found == blocks_.end() || found->second.uses.empty()) {
+        return;
+    }
+    const Address end = std::min(page_of(address + access.size), found->second.end);
+    for (Address page = page_after(address); page < end; page += host_page_size()) {
+        open_page(found, page, access.mode != AccessMode::Read);
+    }
+}
+
+}  // namespace aclsim
