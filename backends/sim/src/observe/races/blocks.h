@@ -24,6 +24,8 @@ struct Block {
     Shadow shadow;
     bool is_freed = false;
     bool is_coarse = false;  // older accesses were forgotten
+    LaneId writer = 0;       // of the newest write by a task,
+    Step written = 0;        // and its step; 0: there was none
 
     std::uintptr_t end() const { return address + size; }
 };

@@ -122,6 +122,7 @@ void Detector::end_task(Point task, bool is_dropped) {
         return;
     }
     Lane *const lane = action->lane;
+    lane->newest_over = std::max(lane->newest_over, task.sequence);
     action->is_over = true;
     action->is_dropped = is_dropped;
     const auto waited = lane->waits.find(task.sequence);
@@ -163,11 +164,12 @@ void Detector::wait(Point task, PlaceId place, const WaitBinding &binding) {
 }
 
 void Detector::order(const Edge &edge) {
-    if (edge.process != 0) {
-        return;
-    }
     Lane &lane = lane_of(edge.after.stream);
     Action *const action = lane.find_open(edge.after.sequence);
+    if (edge.process != 0) {
+        order_after_all(action != nullptr ? action->after : lane.early);
+        return;
+    }
     const bool is_early = std::any_of(lane.early.begin(), lane.early.end(), [&](const Before &it) {
         return it.stream == edge.before.stream && it.sequence == edge.before.sequence;
     });
@@ -178,6 +180,14 @@ void Detector::order(const Edge &edge) {
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
         action->after.push_back({edge.before.stream, edge.before.sequence, wait});
     }
+}
+
+// Another process has made the record, after anything that this process has completed: its knowledge is not known here.
+void Detector::order_after_all(std::vector<Before> &after) const {
+    for (const auto &it : streams_) {
+        after.push_back({it.first, it.second->newest_over, 0});
+    }
+    after.push_back({0, calls_, 0});
 }
 
 void Detector::learn(const Caller &caller, Point task, PlaceId place, bool is_quiet) {
@@ -325,6 +335,12 @@ void Detector::take_action(Action &action) {
 
 // Adds all that the earlier task and its lane knew.
 void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before) {
+    if (before.stream == 0) {
+        for (const auto &host : hosts_) {
+            knowledge.learn(host.second->id, before.sequence);
+        }
+        return;
+    }
     const Lane *const source = find_lane(before.stream);
     if (source == nullptr || source == &lane) {
         return;
@@ -382,7 +398,7 @@ void Detector::take_task(Action &action) {
                       "",
                       {true, lane.device, lane.number, action.sequence, 0, lane.serial}};
         const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
-        apply(action, {use, floor, *lane.known, lane.caller->id, lane.caller_step}, action.operands);
+        apply({use, floor, *lane.known, lane.caller->id, lane.caller_step}, action.operands);
     }
     lane.open.erase(std::find(lane.open.begin(), lane.open.end(), &action));
 }
@@ -396,7 +412,7 @@ void Detector::take_host_access(Action &action) {
         knowledge.learn(quiet_);
     }
     const ClockRef known = std::move(knowledge).result();
-    apply(action, {use, action.number, *known, lane.id, action.number}, action.operands);
+    apply({use, action.number, *known, lane.id, action.number}, action.operands);
 }
 
 void Detector::take_host_order(Action &action) {
@@ -407,6 +423,10 @@ void Detector::take_host_order(Action &action) {
     Knowledge knowledge(target);
     for (const Before &before : action.after) {
         join(knowledge, lane, action, before);
+        const Lane *const source = find_lane(before.stream);
+        if (source != nullptr && !action.is_quiet && !gives) {
+            host_waits_[source->id] = {action.place, source->step_of(before.sequence)};
+        }
     }
     if (gives) {
         knowledge.learn(lane.known);
@@ -435,13 +455,28 @@ void Detector::take_end_of_stream(Action &action) {
 
 // --- accesses --------------------------------------------------------------------------------------------------------
 
-void Detector::apply(const Action &, const Now &now, const std::vector<Operand> &operands) {
+void Detector::apply(const Now &now, const std::vector<Operand> &operands) {
     for (const Operand &operand : operands) {
         auto *const use = new Use(now.use);
         use->mode = operand.mode;
         use->place = operand.place;
         use->operand = operand.name;
         apply(operand, *use, {*use, now.floor, now.known, now.caller, now.caller_step});
+    }
+}
+
+// Finds out who needs a wait of the host: the host itself, or only tasks of other streams, for which an event would do.
+void Detector::note_use_of_wait(const Operand &operand, const Use &use) {
+    Block &block = *operand.block;
+    const auto waited = host_waits_.find(block.writer);
+    if (block.written != 0 && waited != host_waits_.end() && block.written <= waited->second.step) {
+        if (!use.agent.is_task || use.lane != block.writer) {
+            reports_.used_wait_of_host(waited->second.place, use.agent.is_task);
+        }
+    }
+    if (use.agent.is_task && is_write(use.mode)) {
+        block.writer = use.lane;
+        block.written = use.step;
     }
 }
 
@@ -459,6 +494,7 @@ void Detector::apply(const Operand &operand, Use &use, const Now &now) {
                                : "an allocation was accessed in more than " + std::to_string(Shadow::kMostSegments) +
                                      " different pieces: older accesses to it were forgotten");
     }
+    note_use_of_wait(operand, now.use);
     for (const Conflict &conflict : conflicts_) {
         const Lane *const lane = now.use.agent.is_task ? find_lane(now.use.agent.lane_of) : nullptr;
         reports_.race(block, conflict, now.use, lane);

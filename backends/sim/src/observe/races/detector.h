@@ -81,6 +81,10 @@ class Detector {
     void finish();
 
   private:
+    struct HostWait {
+        PlaceId place;
+        Step step;
+    };
     using Owned = std::unique_ptr<Action>;
 
     Lane &lane_of(std::uint64_t serial);
@@ -92,6 +96,7 @@ class Detector {
 
     void drain();
     void see(Owned action);
+    void order_after_all(std::vector<Before> &after) const;
     bool is_ready(const Action &action) const;
     void settle(Owned action);
     void retry_parked();
@@ -101,7 +106,8 @@ class Detector {
     void take_host_order(Action &action);
     void take_end_of_stream(Action &action);
     void join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before);
-    void apply(const Action &action, const Now &now, const std::vector<Operand> &operands);
+    void apply(const Now &now, const std::vector<Operand> &operands);
+    void note_use_of_wait(const Operand &operand, const Use &use);
     void apply(const Operand &operand, Use &use, const Now &now);
 
     Places &places_;
@@ -117,6 +123,7 @@ class Detector {
     LaneId lanes_ = 0;
     std::unordered_map<const void *, ClockRef> given_;
     ClockRef quiet_ = clock_zero();
+    std::unordered_map<LaneId, HostWait> host_waits_;  // newest wait of the host for each stream
     std::vector<Conflict> conflicts_;
 };
 

@@ -16,9 +16,9 @@ namespace aclsim::races {
 
 struct Lane;
 
-// Order that an edge brings to its task: all up to the step, and what its lane knew there.
+// Order that an edge brings to its task: all up to that task, and what its stream knew there.
 struct Before {
-    std::uint64_t stream;
+    std::uint64_t stream;  // 0: calls of the host up to that number
     std::uint64_t sequence;
     PlaceId wait;  // place of the call that waits; 0: the edge belongs to the task itself
 };
@@ -65,7 +65,8 @@ struct Lane {
     ClockRef known = clock_zero();
     const Lane *caller = nullptr;
     Step caller_step = 0;
-    std::uint64_t newest = 0;  // sequence number of the newest ordered task
+    std::uint64_t newest = 0;       // sequence number of the newest ordered task,
+    std::uint64_t newest_over = 0;  // and of the newest one that has ended
     std::uint64_t batch = 0;
     std::uint64_t batch_begin = 0;
 

@@ -145,6 +145,11 @@ void Reports::waited_without_record(PlaceId place, std::uint32_t stream) {
     ++waits.unbound;
 }
 
+void Reports::used_wait_of_host(PlaceId place, bool by_task) {
+    Waits &waits = waits_[place];
+    ++(by_task ? waits.for_tasks : waits.for_host);
+}
+
 void Reports::finish() {
     for (auto &it : seen_) {
         if (it.second.written != it.second.count) {
@@ -160,6 +165,9 @@ void Reports::finish() {
     for (const auto &it : waits_) {
         if (it.second.redundant > 0 && it.second.useful == 0) {
             hint(it.first, it.second, "redundant_wait", it.second.redundant);
+        }
+        if (it.second.for_tasks > 0 && it.second.for_host == 0) {
+            hint(it.first, it.second, "host_wait", it.second.for_tasks);
         }
         if (it.second.unbound > 0) {
             hint(it.first, it.second, "wait_without_record", it.second.unbound);

@@ -30,6 +30,8 @@ class Reports {
     // Collects waits for hints: a wait that never ordered anything new is redundant.
     void waited(PlaceId place, std::uint32_t stream, bool is_redundant);
     void waited_without_record(PlaceId place, std::uint32_t stream);
+    // Memory that a task has written before a wait of the host is used after it.
+    void used_wait_of_host(PlaceId place, bool by_task);
     // Writes the final counts, and the hints.
     void finish();
     std::uint64_t count() const { return count_; }
@@ -45,6 +47,8 @@ class Reports {
         std::uint64_t redundant = 0;
         std::uint64_t useful = 0;
         std::uint64_t unbound = 0;
+        std::uint64_t for_tasks = 0;
+        std::uint64_t for_host = 0;
     };
     void write_count(Seen &seen);
     std::string frames_of(PlaceId place) const;

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ASCEND_RT_SIM_CHECK=races``: what brings order and what does not, what counts as an access, and the reports.
+
+Each rule has programs that it makes correct, and some that look alike and are not. The form of the reports is described
+in support/race_check.py.
+"""
+
+from __future__ import annotations
+
+import pytest
+from support.race_check import findings_of, races_of, word_at
+
+pytestmark = pytest.mark.simulator("race check")
+
+WRITE = "copy_async(x, p, a)  # write\n"
+READ = "copy_async(y, x, b)  # read\n"
+RACE = ["read after write: write, read"]
+NOTIFY = "n = Notify()\n"
+WORD = "ok(lib.aclrtMemset(address(z), 8, 0, 8))\n"
+SET = "ok(lib.aclrtValueWrite(address(z), 7, 0, raw(a)))\n"
+AWAIT = "ok(lib.aclrtValueWait(address(z), 7, lib.ACL_STREAM_WAIT_VALUE_GEQ, raw(b)))\n"
+MANUAL = "m = new('aclrtEvent *', 'aclrtCreateEventWithFlag', lib.ACL_EVENT_SYNC)\n"
+RECORD_A, RECORD_C = (f"ok(lib.aclrtRecordEvent(m, raw({stream})))\n" for stream in "ac")
+AWAIT_MANUAL = "ok(lib.aclrtStreamWaitEvent(raw(b), m))\n"
+TOUCH = "access(lib.ACLSIM_ACCESS_WRITE, p.ctypes.data, 4096)  # touch\n"
+LOOK = "access(lib.ACLSIM_ACCESS_READ, p.ctypes.data, 4096)  # look\n"
+
+ORDERED = {
+    "stream": WRITE + "copy_async(y, x, a)",
+    "event": WRITE + "e.record(a); b.wait(e)\n" + READ,
+    "event that is recorded again": WRITE + "e.record(a); b.wait(e); e.record(c)\n" + READ,
+    "chain of events": WRITE + "e.record(a); c.wait(e); f.record(c); b.wait(f)\n" + READ,
+    "record that is complete": WRITE + "e.record(a)\nwhile not e.is_done: pass\nb.wait(e)\n" + READ,
+    "event that is destroyed behind its wait": WRITE + "e.record(a); b.wait(e); e.close()\n" + READ,
+    "first record of a manual event": WRITE + MANUAL + RECORD_A + RECORD_C + AWAIT_MANUAL + READ,
+    "synchronized stream": WRITE + "a.synchronize()\n" + READ,
+    "synchronized event": WRITE + "e.record(a); e.synchronize()\n" + READ,
+    "synchronized device": WRITE + "device.synchronize()\n" + READ,
+    "query that answers complete": WRITE + "while not a.is_done: pass\n" + READ,
+    "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
+    "pageable copy": WRITE + "copy_async(bytearray(4096), x, a)\n" + READ,
+    "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n" + WRITE,
+    "host function behind an event": (
+        "copy_async(p, x, a); e.record(a); b.wait(e)\nb.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n"
+    ),
+    "notify": WRITE + NOTIFY + "n.record(a); n.wait(b)\n" + READ,
+    "notify that is recorded later": NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a)\n",
+    "value": WORD + WRITE + SET + AWAIT + READ,
+    "values that go on": WORD + "for i in range(1, 4):\n" + "".join(
+        f"    {line}" for line in (SET.replace("7", "i"), AWAIT.replace("7", "i"))
+    ),
+    "pool": "pool = MemoryPool(device)\n"
+    + "m = pool.allocate(4096, a); copy_async(m, p, a); m.close(a)\n"
+    + "m = pool.allocate(4096, b); copy_async(m, p, b); m.close(b)\n",
+    "free in the stream of the last use": (
+        "pool = MemoryPool(device)\nm = pool.allocate(4096, a); copy_async(m, p, a); e.record(a); b.wait(e)\n"
+        "copy_async(y, m, b); m.close(b)\n"
+    ),
+    "replays": "with a.capture() as g:\n    copy_async(x, p, a)\n    copy_async(y, x, a)\ng.launch(b); g.launch(b)\n",
+    "replays in two streams": "with a.capture() as g:\n    copy_async(x, p, a)\ng.launch(b); g.launch(c)\n",
+    "edges of a graph": (
+        "with a.capture() as g:\n    copy_async(x, p, a)\n    e.record(a); b.wait(e)\n    copy_async(y, x, b)\n"
+        "    f.record(b); a.wait(f)\ng.launch(c)\n"
+    ),
+    "graph between tasks": (
+        "with a.capture() as g:\n    copy_async(y, x, a)\ncopy_async(x, p, c)\ng.launch(c)\ncopy_async(x, p, c)\n"
+    ),
+    "host before a graph": (
+        "with a.capture() as g:\n    copy_async(x, p, a)\n" + TOUCH + "g.launch(a)\na.synchronize()\n" + TOUCH
+    ),
+    "reads": "copy_async(y, x, a)\ncopy_async(z, x, b)\n",
+    "neighbours": "copy_async(x[:2048], p[:2048], a)\ncopy_async(x[2048:], p[2048:], b)\n",
+    "columns": (
+        "for stream, first in ((a, 0), (b, 32)):\n"
+        "    ok(lib.aclrtMemcpy2dAsync(address(x) + first, 64, address(y) + first, 64, 32, 64, "
+        "lib.ACL_MEMCPY_DEVICE_TO_DEVICE, raw(stream)))\n"
+    ),
+    "free after a synchronization": WRITE + "a.synchronize()\nx.close()\n",
+    "memory that the package frees later": "m = Buffer(4096)\ncopy_async(m, p, a)\ndel m\n",
+    "host access before the copy": TOUCH + WRITE + "a.synchronize()\n" + TOUCH,
+    "host read beside a copy from the host": WRITE + LOOK,
+    "two buffers in turn": (
+        "for i in range(4):\n    e.synchronize()\n    p[:] = i\n    copy_async(x, p, a)\n    e.record(a)\n"
+    ),
+}
+
+RACES = {
+    "no wait": (WRITE + READ, RACE),
+    "late record": ("e.record(a)\n" + WRITE + "b.wait(e)\n" + READ, RACE),
+    "wait before the record": (WRITE + "b.wait(e)\ne.record(a)\n" + READ, RACE),
+    "wait of another stream": (WRITE + "e.record(a); c.wait(e)\n" + READ, RACE),
+    "record of another stream": (WRITE + "e.record(c); b.wait(e)\n" + READ, RACE),
+    "later record of a manual event": (
+        MANUAL + RECORD_C + WRITE + RECORD_A + AWAIT_MANUAL + READ,
+        RACE,
+    ),
+    "wait that fails by its limit": (
+        "started = threading.Event()\n" + "a.launch_host_func(started.wait)\n" + WRITE
+        + "e.record(a); b.wait(e, timeout=1)\n" + READ
+        + "try:\n    b.synchronize()\nexcept AclError:\n    pass\nstarted.set()\n",
+        RACE,
+    ),
+    "query that answers not complete": (
+        "started = threading.Event()\n" + "a.launch_host_func(started.wait)\n" + WRITE
+        + "assert not a.is_done\n" + READ + "b.synchronize()\nstarted.set()\n",
+        RACE,
+    ),
+    "wait for the other write": ("e.record(a); b.wait(e)\n" + WRITE + READ, RACE),
+    "write after read": ("copy_async(y, x, b)  # read\n" + WRITE, ["write after read: read, write"]),
+    "write after write": (WRITE + "copy_async(x, y, b)  # again\n", ["write after write: write, again"]),
+    "one byte": (
+        "copy_async(x[:2049], p[:2049], a)  # write\ncopy_async(y[2048:], x[2048:], b)  # read\n",
+        RACE,
+    ),
+    "fill": ("fill_async(x, 1, a)  # write\n" + READ, RACE),
+    "parts of a batch": (
+        "copy_batch_async([(x, p), (x, q)], a)  # batch\n",
+        ["write after write: batch, batch"],
+    ),
+    "host read": ("copy_async(p, x, a)  # write\n" + LOOK, ["read after write: write, look"]),
+    "host write": (WRITE + TOUCH, ["write after read: write, touch"]),
+    "blocking copy": (WRITE + "copy(y, x)  # read\n", RACE),
+    "host function of another stream": (
+        "copy_async(p, x, a)  # write\n"
+        "def look():\n    access(lib.ACLSIM_ACCESS_READ, p.ctypes.data, 4096)  # look\n"
+        "b.launch_host_func(look)\n",
+        ["read after write: write, look"],
+    ),
+    "free": (WRITE + "lib.aclrtFree(ffi.cast('void *', x.handle))  # free\n", ["free after write: write, free"]),
+    "free in another stream": (
+        "pool = MemoryPool(device)\nm = pool.allocate(4096, a)\ncopy_async(m, p, a)  # write\nm.close(b)  # free\n",
+        ["free after write: write, free"],
+    ),
+    "use before the allocation": (
+        "pool = MemoryPool(device)\nm = pool.allocate(4096, a)  # allocate\ncopy_async(m, p, b)  # write\nm.close(b)  # free\n",
+        ["free after allocation: allocate, free", "write after allocation: allocate, write"],
+    ),
+    "graph beside a task": (
+        "with a.capture() as g:\n    copy_async(x, p, a)  # write\ng.launch(c)\n" + READ,
+        RACE,
+    ),
+    "value that another write has set": (
+        WORD + "ok(lib.aclrtValueWrite(address(z), 7, 0, raw(c)))\nc.synchronize()\n" + WRITE + AWAIT + READ,
+        RACE,
+    ),
+    "destroyed event": (WRITE + "e.record(a); e.close(); e = Event(); b.wait(e)\n" + READ, RACE),
+}
+
+
+@pytest.mark.parametrize("program", ORDERED.values(), ids=ORDERED)
+def test_nothing_is_reported(program: str) -> None:
+    assert races_of(program) == []
+
+
+@pytest.mark.parametrize(("program", "races"), RACES.values(), ids=RACES)
+def test_races_are_reported(program: str, races: list[str]) -> None:
+    assert races_of(program) == races
+
+
+def test_a_counting_notify_orders_behind_all_that_have_added_to_it() -> None:
+    parts = {
+        stream: f"copy_async({memory}, p, {stream})  # write\nn.record(1, {stream}, operation='add')\n"
+        for stream, memory in (("a", "x"), ("c", "z"))
+    }
+    program = "n = CountingNotify()\n" + parts["a"] + parts["c"] + "n.wait(2, b)\n" + READ + "copy_async(y, z, b)\n"
+    assert races_of(program, {"ASCEND_RT_SIM_PRODUCT": "950"}) == []
+    early = program.replace("n.wait(2, b)", "n.wait(1, b)")
+    assert len(races_of(early.replace(parts["c"], "") + parts["c"], {"ASCEND_RT_SIM_PRODUCT": "950"})) == 1
+
+
+def test_a_report_counts_and_names_both_places() -> None:
+    program = "for i in range(5):\n    e.record(a)\n    " + WRITE + "    b.wait(e)\n    " + READ
+    found = findings_of(program)
+    (report,) = (it for it in found if it["kind"] == "race")
+    assert word_at(program, report["first"]["frames"]) == "write"
+    assert (report["bytes"], report["offset"]) == (4096, 0)
+    assert (report["memory"]["kind"], report["memory"]["number"]) == ("device", 1)
+    assert report["why"]["case"] == "late_record"
+    counts = [it["count"] for it in found if it["kind"] == "count" and it["id"] == report["id"]]
+    assert counts[-1] >= 5
+    assert found[-1]["kind"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("program", "hints"),
+    [
+        (WRITE + "e.record(a); b.wait(e)\nb.wait(e)  # again\n" + READ, {"redundant_wait": "again"}),
+        ("b.wait(e)  # wait\n" + READ, {"wait_without_record": "wait"}),
+        (WRITE + "a.synchronize()  # wait\n" + READ, {"host_wait": "wait"}),
+        (WRITE + "a.synchronize()\ncopy(bytearray(4096), x)\n" + READ, {}),
+        (WRITE + "e.record(a); b.wait(e)\n" + READ, {}),
+    ],
+)
+def test_hints(program: str, hints: dict[str, str]) -> None:
+    found = [it for it in findings_of(program) if it["kind"] == "hint"]
+    assert {it["hint"]: word_at(program, it["frames"]) for it in found} == hints
