@@ -228,6 +228,16 @@ def test_the_end_of_a_failed_program_is_said(train: Path, status: int, sentence:
     assert report == f"note: {sentence}; findings of its rest are missing\nno findings in 1 process\n"
 
 
+def test_a_deadlock_that_ends_the_program_is_a_finding_and_no_failure(train: Path) -> None:
+    found = read(train, fake.deadlock(train))
+    at_deadlock = outcome(found, 86)
+    assert at_deadlock.status == 1
+    assert "\nnote: the check ended the program at the deadlock; findings of its rest are missing\n" in text.text(
+        at_deadlock
+    )
+    assert (outcome(found, 1).status, outcome(findings.Findings(), 86).status) == (2, 2)
+
+
 def test_a_program_without_the_runtime(tmp_path: Path) -> None:
     assert text.text(outcome(findings.read(tmp_path))) == (
         "note: the program did not use the runtime, so there was nothing to check\nno findings\n"
