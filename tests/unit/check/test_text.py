@@ -189,6 +189,15 @@ def test_a_deadlock_lists_its_waits(train: Path) -> None:
     ]
 
 
+def test_the_chain_of_a_deadlock_is_not_said_twice(train: Path) -> None:
+    said = "aclrtSynchronizeStream waits forever\n  stream 2 of device 0 waits\n  which waits for itself: a deadlock"
+    found = lines_of(train, fake.deadlock(train, text=said))
+    assert (found[0], found[3:]) == (
+        "deadlock: aclrtSynchronizeStream waits forever",
+        ["  which waits for itself: a deadlock"],
+    )
+
+
 def test_a_report_of_the_memory_check_has_relative_places(train: Path) -> None:
     said = f"aclrtMemset at {train}:6 in load uses 110 bytes (dst),\n  10 of them past the end"
     assert lines_of(train, {"kind": "memory", "id": 1, "text": said, "frames": fake.frames(train, "write")}) == [
