@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def ended_at_deadlock(self) -> bool:
-        """Whether the check has ended the program, and not the program itself."""
+        """True if the check has ended the program, and not the program itself."""
         return self.program.returncode == _AT_DEADLOCK and any(each.kind == "deadlock" for each in self.found.findings)
 
     @property
