@@ -3,9 +3,10 @@
 //
 // Pages are protected while the host has not learned of the end of a task that uses them: against stores if tasks only
 // read them, otherwise against loads, too. So a correct program has no fault, and no system call of it fails. Only
-// pages of which a task uses all bytes are protected, because the program may use the others, even in system calls. A
-// fault is noted and opens its page until a task ends, or the program submits, learns or frees something: the program
-// continues as if there were no protection. The library uses a second address of the memory (support/own_view.h).
+// pages of which a task uses all bytes are protected, because the program may use the others, even in system calls; of
+// many pages, only those at both ends. A fault is noted and opens its page until a task ends, or the program submits,
+// learns or frees something: the program continues as if there were no protection. The library uses a second address of
+// the memory (support/own_view.h).
 #pragma once
 
 #include <cstdint>
