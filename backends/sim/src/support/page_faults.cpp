@@ -69,7 +69,7 @@ void restore_default(const siginfo_t &info) {
     plain.sa_handler = SIG_DFL;
     sigaction(SIGSEGV, &plain, nullptr);
     if (info.si_code <= 0) {  // sent by a process
-        raise(SIGSEGV);
+        ::raise(SIGSEGV);
     }
 }
 
