@@ -206,20 +206,31 @@ def _of_access(lane: int, race: Race, access: Access) -> _Mark:
 
 def _of_deadlock(deadlock: Deadlock) -> str:
     """Draw a box for each wait, and an arrow to the one that it waits for; the last arrow closes the cycle."""
-    agents = [wait.agent for wait in deadlock.waits]
     x, right, parts = 24 + _BOX // 2, 24 + _BOX, []
     for number, wait in enumerate(deadlock.waits):
         y = 32 + 2 * _ROW * number
-        named = [other for other, agent in enumerate(agents) if other != number and agent in wait.waits_for]
-        target = named[0] if named else (number + 1) % len(agents)
+        target = _target(deadlock, number)
         parts.append(_box(x, y, _Mark(0, "box", "access", wait.agent, _place(wait.frames))))
         if target == number + 1:
             end = y + 2 * _ROW - _HEIGHT // 2
             parts.append(f'<path class="link wait" marker-end="url(#wait)" d="M{x} {y + _HEIGHT // 2}V{end}"/>')
             parts.append(f'<text class="code" x="{x + 10}" y="{y + _ROW + 4}">waits for</text>')
-        elif target != number:
+        elif target is not None:
             up = 32 + 2 * _ROW * target + 8 - y
             path = f"M{right} {y}h24q9 0 9 -9v{up + 18}q0 -9 -9 -9h-24"
             parts.append(f'<path class="link wait" marker-end="url(#wait)" d="{path}"/>')
             parts.append(f'<text class="code" x="{right + 42}" y="{y + up // 2 + 4}">waits for</text>')
-    return _svg(right + 130, 64 + 2 * _ROW * (len(agents) - 1), deadlock.text, parts)
+    return _svg(right + 130, 64 + 2 * _ROW * (len(deadlock.waits) - 1), deadlock.text, parts)
+
+
+def _target(deadlock: Deadlock, number: int) -> int | None:
+    """Return which wait another one waits for: the one that it names, else the next; the last one closes a cycle."""
+    waits = deadlock.waits
+    named = (other for other, it in enumerate(waits) if other != number and it.agent in waits[number].waits_for)
+    if (target := next(named, None)) is not None:
+        return target
+    if number + 1 < len(waits):
+        return number + 1
+    # The wait of a thread for a stream leads to the cycle; the threads that wait for each other are named.
+    streams = (other for other, it in enumerate(waits) if other != number and not it.agent.startswith("thread"))
+    return next(streams, None) if "waits for itself" in deadlock.text else None

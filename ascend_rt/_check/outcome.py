@@ -14,6 +14,9 @@ CLEAN, FOUND, FAILED, UNABLE = range(4)
 """Exit statuses. A program that failed has not shown all of its behaviour, so ``FAILED`` precedes ``FOUND``."""
 
 
+_AT_DEADLOCK = 86  # the status of a process that the simulator has ended at a deadlock
+
+
 class Program(NamedTuple):
     """A program that has ended."""
 
@@ -40,9 +43,14 @@ class Outcome:
     shows_hints: bool = False
 
     @property
+    def ended_at_deadlock(self) -> bool:
+        """True if the check has ended the program, and not the program itself."""
+        return self.program.returncode == _AT_DEADLOCK and any(each.kind == "deadlock" for each in self.found.findings)
+
+    @property
     def status(self) -> int:
         """The exit status."""
-        if self.program.returncode:
+        if self.program.returncode and not self.ended_at_deadlock:
             return FAILED
         return FOUND if self.found.findings else CLEAN
 
@@ -50,7 +58,9 @@ class Outcome:
     def remarks(self) -> list[str]:
         """Sentences about the check as a whole."""
         remarks = list(self.found.notes)
-        if self.program.ending:
+        if self.ended_at_deadlock:
+            remarks.append("the check ended the program at the deadlock; findings of its rest are missing")
+        elif self.program.ending:
             remarks.append(f"{self.program.ending}; findings of its rest are missing")
         elif self.found.unfinished:
             count = self.found.unfinished

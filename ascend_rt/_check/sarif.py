@@ -106,7 +106,7 @@ def _invocation(outcome: Outcome) -> dict[str, Any]:
     ended = {"exitCode": code} if code >= 0 else {"exitSignalNumber": -code}
     remarks = [*outcome.remarks, *(f"unseen: {each}" for each in outcome.found.unseen)]
     return {
-        "executionSuccessful": code == 0,
+        "executionSuccessful": code == 0 or outcome.ended_at_deadlock,
         "arguments": list(outcome.program.command),
         "toolExecutionNotifications": [{"level": "note", "message": {"text": each}} for each in remarks],
         **ended,

@@ -144,6 +144,8 @@ def _summary(finding: Finding) -> str:
         return f"{size} of {of_memory(finding)}, {finding.conflict}, not ordered"
     if isinstance(finding, Hint):
         return HINTS.get(finding.hint, finding.hint)
+    if isinstance(finding, Deadlock) and finding.waits:
+        return finding.text.partition("\n")[0]  # the other lines list the waits, as the details do
     assert isinstance(finding, Deadlock | Report)
     lines = (line.strip() for line in finding.text.replace(os.getcwd() + os.sep, "").splitlines())
     return "\n  ".join(lines)
@@ -156,9 +158,8 @@ def details(finding: Finding) -> list[str]:
         rows = [(it.mode, of_stream(it), of_operation(it), stack(it.frames)) for it in accesses]
         return [*_columns(rows), *filter(None, [why(finding), f"fix: {fix(finding)}" if fix(finding) else ""])]
     if isinstance(finding, Deadlock):
-        return _columns(
-            [(_agent(it.agent, it.task), f"waits for {it.waits_for}", stack(it.frames)) for it in finding.waits]
-        )
+        waits = [(_agent(it.agent, it.task), f"waits for {it.waits_for}", stack(it.frames)) for it in finding.waits]
+        return [*_columns(waits), *(line.strip() for line in finding.text.splitlines()[1:][-1:])] if waits else []
     if isinstance(finding, Hint):
         frame = innermost(finding.frames)
         where = "" if finding.stream is None else f"stream {finding.stream}  "

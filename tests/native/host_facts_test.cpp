@@ -53,6 +53,7 @@ class Facts final : public Observer {
 };
 
 const Name kNoTask{0, 0};
+constexpr std::size_t kSize = 1UL << 20;  // enough for a copy to need a thread
 
 struct Bench {
     Facts facts;
@@ -62,7 +63,7 @@ struct Bench {
     Bench() {
         CHECK_OK(aclrtCreateStream(&stream));
         void *block = nullptr;
-        CHECK_OK(aclrtMallocHost(&block, 4096));
+        CHECK_OK(aclrtMallocHost(&block, kSize));
         memory = static_cast<char *>(block);
     }
     ~Bench() {
@@ -137,12 +138,13 @@ void the_accesses_of_kernels_are_not_noted() {
 struct Nested {
     aclrtStream other;
     char *memory;
+    void *device;
     aclrtContext context;
     static void run(void *self) {
         const auto &it = *static_cast<Nested *>(self);
         CHECK_OK(aclrtSetCurrentContext(it.context));
         CHECK_OK(note_read(it.memory));
-        CHECK_OK(aclrtMemcpyAsync(it.memory, 2048, it.memory + 2048, 2048, ACL_MEMCPY_HOST_TO_HOST, it.other));
+        CHECK_OK(aclrtMemcpyAsync(it.device, kSize, it.memory, kSize, ACL_MEMCPY_HOST_TO_DEVICE, it.other));
         CHECK_OK(aclrtSynchronizeStream(it.other));
         CHECK_OK(note_read(it.memory));
     }
@@ -152,7 +154,8 @@ void a_host_function_stays_itself_after_it_has_waited() {
     Bench it;
     aclrtStream other = nullptr;
     CHECK_OK(aclrtCreateStream(&other));
-    Nested nested{other, it.memory, nullptr};
+    Nested nested{other, it.memory, nullptr, nullptr};
+    CHECK_OK(aclrtMalloc(&nested.device, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
     CHECK_OK(aclrtGetCurrentContext(&nested.context));
     CHECK_OK(aclrtLaunchHostFunc(it.stream, Nested::run, &nested));
     const Name function = it.facts.newest;
@@ -160,6 +163,7 @@ void a_host_function_stays_itself_after_it_has_waited() {
     CHECK(it.facts.accesses.size() == 2);
     CHECK(it.facts.accesses[0].task == function && it.facts.accesses[1].task == function);
     CHECK_OK(aclrtDestroyStream(other));
+    CHECK_OK(aclrtFree(nested.device));
 }
 
 void threads_hand_over_what_they_know() {

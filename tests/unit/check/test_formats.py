@@ -210,6 +210,15 @@ def test_a_diagram_follows_the_order_of_the_calls(train: Path) -> None:
     assert boxes == ["read 4096 bytes", "write 4096 bytes"]
 
 
+@pytest.mark.parametrize(("end", "arrows"), [("which waits for itself: a deadlock", 3), ("and nothing is left", 2)])
+def test_the_diagram_of_a_deadlock_closes_a_cycle_and_nothing_else(train: Path, end: str, arrows: int) -> None:
+    waits = fake.deadlock(train)["waits"]
+    waits.append(waits[1] | {"agent": "stream 3 of device 0", "waits_for": "event 8"})
+    (found,) = outcome(train, fake.deadlock(train, text=f"first\n  {end}", waits=waits)).found.findings
+    drawn = [each.get("class") for each in ElementTree.fromstring(diagram(found)).iter("path")]
+    assert drawn.count("link wait") == arrows
+
+
 @pytest.mark.parametrize("number", range(6))
 def test_every_finding_has_a_diagram_that_is_well_formed(train: Path, number: int) -> None:
     finding = outcome(train, *every_kind(train)).found.findings[number]

@@ -86,6 +86,44 @@ def test_a_wrong_use_of_memory_is_found(run, tmp_path: Path) -> None:
     assert found["text"].startswith("memory: aclrtMemset at train.py:4 in <module> uses 110 bytes at ")
 
 
+DEADLOCK = """\
+from ascend_rt import Device, Event, Notify, Stream
+
+Device(0).set_current()
+
+
+def test_main():
+    stream, notify = Stream(), Notify()
+    stream.wait(notify)
+    stream.synchronize()
+
+
+if __name__ == "__main__":
+    test_main()
+"""
+
+
+def test_a_deadlock_is_ended_and_its_waits_are_listed(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(DEADLOCK, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("deadlock: ")
+    assert "train.py:8 in test_main" in done.stderr
+    assert "train.py:9 in test_main" in done.stderr
+    assert done.stderr.endswith("\n1 deadlock in 1 process\n")
+
+
+def test_a_deadlock_fails_its_test_and_the_next_one_runs(run, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        f"{DEADLOCK}\n\ndef test_next():\n    Stream().synchronize()\n", encoding="utf-8"
+    )
+    done = run("-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--ascend-check", ASCEND_RT_BACKEND="sim")
+    assert done.returncode == 1
+    assert "FAILED test_it.py::test_main" in done.stdout
+    assert "PASSED test_it.py::test_next" in done.stdout
+    assert "deadlock: " in done.stdout
+
+
 PROGRAM = """\
 #include <stddef.h>
 int aclrtSetDevice(int);

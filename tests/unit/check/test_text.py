@@ -189,6 +189,15 @@ def test_a_deadlock_lists_its_waits(train: Path) -> None:
     ]
 
 
+def test_the_chain_of_a_deadlock_is_not_said_twice(train: Path) -> None:
+    said = "aclrtSynchronizeStream waits forever\n  stream 2 of device 0 waits\n  which waits for itself: a deadlock"
+    found = lines_of(train, fake.deadlock(train, text=said))
+    assert (found[0], found[3:]) == (
+        "deadlock: aclrtSynchronizeStream waits forever",
+        ["  which waits for itself: a deadlock"],
+    )
+
+
 def test_a_report_of_the_memory_check_has_relative_places(train: Path) -> None:
     said = f"aclrtMemset at {train}:6 in load uses 110 bytes (dst),\n  10 of them past the end"
     assert lines_of(train, {"kind": "memory", "id": 1, "text": said, "frames": fake.frames(train, "write")}) == [
@@ -226,6 +235,16 @@ def test_a_whole_report(train: Path) -> None:
 def test_the_end_of_a_failed_program_is_said(train: Path, status: int, sentence: str) -> None:
     report = text.text(outcome(read(train), status))
     assert report == f"note: {sentence}; findings of its rest are missing\nno findings in 1 process\n"
+
+
+def test_a_deadlock_that_ends_the_program_is_a_finding_and_no_failure(train: Path) -> None:
+    found = read(train, fake.deadlock(train))
+    at_deadlock = outcome(found, 86)
+    assert at_deadlock.status == 1
+    assert "\nnote: the check ended the program at the deadlock; findings of its rest are missing\n" in text.text(
+        at_deadlock
+    )
+    assert (outcome(found, 1).status, outcome(findings.Findings(), 86).status) == (2, 2)
 
 
 def test_a_program_without_the_runtime(tmp_path: Path) -> None:

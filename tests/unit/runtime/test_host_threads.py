@@ -64,12 +64,15 @@ def order(device: Device) -> Iterator[Order]:
 
 def in_raw_thread(*steps: Callable[[], Any]) -> Any:
     """Run steps in a thread that nothing orders, and return the result of the last."""
-    done, results = _thread.allocate_lock(), []
+    done = _thread.allocate_lock()
     done.acquire()
+    results: list[Any] = []
 
     def target() -> None:
-        results.extend(step() for step in steps)
-        done.release()
+        try:
+            results.extend(step() for step in steps)
+        finally:
+            done.release()
 
     _thread.start_new_thread(target, ())
     done.acquire()

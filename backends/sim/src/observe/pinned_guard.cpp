@@ -101,7 +101,8 @@ bool PinnedGuard::on_fault(const PageFault &fault) {
     if (!g_own_view.has(fault.address)) {
         return false;
     }
-    if (g_guard->open(fault.address, fault.is_write) && is_in_program()) {
+    const bool is_by_program = is_in_program();
+    if (g_guard->open(fault.address, fault.is_write, is_by_program) && is_by_program) {
         CurrentCall call("an access of the program");
         if (g_wanted_places.load(std::memory_order_relaxed) != WantedPlaces::None) {
             find_place(call.place, fault.instruction);
@@ -113,25 +114,26 @@ bool PinnedGuard::on_fault(const PageFault &fault) {
 }
 
 // Returns false if the page was open already: another thread has opened it.
-bool PinnedGuard::open(Address address, bool is_write) {
+bool PinnedGuard::open(Address address, bool is_write, bool is_by_program) {
     const Guard guard(mutex_);
     const auto found = find(address);
-    return found != blocks_.end() && open_page(found, page_of(address), is_write);
+    return found != blocks_.end() && open_page(found, page_of(address), is_write, is_by_program);
 }
 
-bool PinnedGuard::open_page(Blocks::iterator at, Address page, bool is_write) {
+bool PinnedGuard::open_page(Blocks::iterator at, Address page, bool is_write, bool is_by_program) {
     auto &[begin, block] = *at;
     const PageAccess left = access_at(block, page);
     const auto opened = block.opened.find(page);
-    const PageAccess present = opened == block.opened.end() ? left : opened->second;
+    const PageAccess present = opened == block.opened.end() ? left : opened->second.access;
     const PageAccess wanted = std::max(present, is_write ? PageAccess::All : PageAccess::Read);
     if (!set_page_access(page, page + host_page_size(), wanted)) {  // the host can note no more areas
         use_count_ -= block.uses.size();
         block.uses.clear();
         set_page_access(begin, block.end, PageAccess::All);
     } else if (wanted > present) {
-        block.opened[page] = wanted;
+        block.opened[page] = {wanted, is_by_program};
         has_opened_ = true;
+        library_has_opened_ |= !is_by_program;
     }
     return wanted > present;
 }
@@ -192,13 +194,27 @@ void PinnedGuard::apply_all() {
 
 // Protects again the pages that faults have opened.
 void PinnedGuard::close_again() {
-    if (!std::exchange(has_opened_, false)) {
-        return;
+    if (std::exchange(has_opened_, false)) {
+        close_pages([](const Opened &) { return true; });
     }
+}
+
+// Does the same for pages that no access of the program has opened. The others stay open, because the program may be
+// about to repeat the access, which would be noted twice.
+void PinnedGuard::close_again_for_library() {
+    if (std::exchange(library_has_opened_, false)) {
+        close_pages([](const Opened &it) { return !it.is_by_program; });
+    }
+}
+
+template <class Closes>
+void PinnedGuard::close_pages(Closes closes) {
     for (auto &[begin, block] : blocks_) {
-        while (!block.opened.empty()) {
-            const Address page = block.opened.begin()->first;
-            apply(block, page, page + host_page_size());
+        const auto opened = block.opened;  // a copy: apply() changes the map
+        for (const auto &[page, it] : opened) {
+            if (closes(it)) {
+                apply(block, page, page + host_page_size());
+            }
         }
     }
 }
@@ -324,7 +340,7 @@ void PinnedGuard::started(const Moment &, const Stream &stream, const Task &task
 
 void PinnedGuard::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
     const Guard guard(mutex_);
-    close_again();  // pages that a kernel has opened, too
+    close_again_for_library();
     if (task.info().has(kRunsProgram)) {
         const Point point = stream.point(task);
         host_functions_.erase({point.stream, point.sequence});
@@ -388,7 +404,7 @@ void PinnedGuard::host_accessed(const Moment &, std::uint32_t, const Access &acc
     }
     const Address end = std::min(page_of(address + access.size), found->second.end);
     for (Address page = page_after(address); page < end; page += host_page_size()) {
-        open_page(found, page, access.mode != AccessMode::Read);
+        open_page(found, page, access.mode != AccessMode::Read, /*is_by_program=*/true);
     }
 }
 

@@ -3,9 +3,10 @@
 //
 // Pages are protected while the host has not learned of the end of a task that uses them: against stores if tasks only
 // read them, otherwise against loads, too. So a correct program has no fault, and no system call of it fails. Only
-// pages of which a task uses all bytes are protected, because the program may use the others, even in system calls. A
-// fault is noted and opens its page until a task ends, or the program submits, learns or frees something: the program
-// continues as if there were no protection. The library uses a second address of the memory (support/own_view.h).
+// pages of which a task uses all bytes are protected, because the program may use the others, even in system calls; of
+// many pages, only those at both ends. A fault is noted and opens its page until the program submits, learns or frees
+// something: the program continues as if there were no protection. The library uses a second address of the memory
+// (support/own_view.h).
 #pragma once
 
 #include <cstdint>
@@ -51,18 +52,22 @@ class PinnedGuard final : public Observer {
         PageAccess left;  // to the program
         Address begin, end;
     };
+    struct Opened {
+        PageAccess access;
+        bool is_by_program;  // otherwise by the library, or by a kernel
+    };
     struct Block {
         Address used_end;  // end of the bytes that the program may use
         Address end;
         std::vector<Use> uses{};
-        std::map<Address, PageAccess> opened{};  // pages at which the program has had a fault
+        std::map<Address, Opened> opened{};  // pages at which there was a fault
     };
     using Blocks = std::map<Address, Block>;
     class Forks;
 
     static bool on_fault(const PageFault &fault);
-    bool open(Address address, bool is_write);
-    bool open_page(Blocks::iterator at, Address page, bool is_write);
+    bool open(Address address, bool is_write, bool is_by_program);
+    bool open_page(Blocks::iterator at, Address page, bool is_write, bool is_by_program);
     void note(const PageFault &fault);
     Blocks::iterator find(Address address);
     void add_use(Block &block, const Use &use);
@@ -75,12 +80,16 @@ class PinnedGuard final : public Observer {
     void apply(Block &block, Address begin, Address end);
     void apply_all();
     void close_again();
+    void close_again_for_library();
+    template <class Closes>
+    void close_pages(Closes closes);
 
     Core &core_;
     std::mutex mutex_;
     Blocks blocks_;
     std::size_t use_count_ = 0;
     bool has_opened_ = false;
+    bool library_has_opened_ = false;
     // Order between tasks that the program has not learned of: before, by the task after it.
     std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, Point>>> edges_;
     // Host functions that run now, with what precedes them: they may use memory of these tasks.

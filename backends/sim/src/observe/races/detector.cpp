@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "observe/races/pieces.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 // More actions than this do not wait for the end of a task: the tasks of its stream are put aside.
 constexpr std::size_t kMostQueued = 1 << 18;
+constexpr std::size_t kMostSpare = 1024;
 constexpr std::size_t kMostCalls = 256;  // newest tasks of a stream that are remembered by name
 
 bool is_task(const Action &action) { return action.kind == Action::Kind::Task; }
@@ -19,23 +21,26 @@ bool is_task(const Action &action) { return action.kind == Action::Kind::Task; }
 // --- lanes -----------------------------------------------------------------------------------------------------------
 
 Lane *Detector::find_lane(std::uint64_t serial) const {
+    if (newest_ != nullptr && newest_->serial == serial) {
+        return newest_;
+    }
     const auto found = streams_.find(serial);
-    return found == streams_.end() ? nullptr : found->second.get();
+    return found == streams_.end() ? nullptr : newest_ = found->second.get();
 }
 
 Lane &Detector::lane_of(std::uint64_t serial) {
-    std::unique_ptr<Lane> &lane = streams_[serial];
-    if (lane == nullptr) {
-        lane = std::make_unique<Lane>();
-        lane->serial = serial;
-        if (vacant_.empty()) {
-            lane->id = lanes_++;
-        } else {
-            std::tie(lane->id, lane->base) = vacant_.back();
-            vacant_.pop_back();
-        }
+    if (Lane *const known = find_lane(serial)) {
+        return *known;
     }
-    return *lane;
+    auto lane = std::make_unique<Lane>();
+    lane->serial = serial;
+    if (vacant_.empty()) {
+        lane->id = lanes_++;
+    } else {
+        std::tie(lane->id, lane->base) = vacant_.back();
+        vacant_.pop_back();
+    }
+    return *(streams_[serial] = std::move(lane));
 }
 
 Lane &Detector::host_lane(std::uint32_t thread) {
@@ -53,7 +58,13 @@ Lane &Detector::host_lane(std::uint32_t thread) {
 // --- actions, in the order of calls ----------------------------------------------------------------------------------
 
 Detector::Owned Detector::make(Action::Kind kind, std::uint32_t thread) {
-    auto action = std::make_unique<Action>();
+    Owned action;
+    if (spare_.empty()) {
+        action = std::make_unique<Action>();
+    } else {
+        action = std::move(spare_.back());
+        spare_.pop_back();
+    }
     action->kind = kind;
     action->number = ++calls_;
     action->lane = action->caller = &host_lane(thread);
@@ -78,7 +89,7 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     lane.device = stream.device;
     if (Action *withdrawn = lane.find_open(sequence)) {  // its place in the stream is taken by this task
         withdrawn->is_over = withdrawn->is_dropped = true;
-        lane.open.erase(std::find(lane.open.begin(), lane.open.end(), withdrawn));
+        lane.close(*withdrawn);
         withdrawn->lane = nullptr;
     }
     Owned action = make(Action::Kind::Task, how.caller.thread);
@@ -89,7 +100,7 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     action->launch = how.launch;
     action->place = how.place;
     action->operands = std::move(operands);
-    action->after = std::exchange(lane.early, {});
+    action->after.swap(lane.early);
     if (how.is_call && how.caller.task.stream != 0) {
         action->after.push_back({how.caller.task.stream, how.caller.task.sequence, 0});
     }
@@ -125,7 +136,7 @@ void Detector::end_task(Point task, bool is_dropped) {
     lane->newest_over = std::max(lane->newest_over, task.sequence);
     action->is_over = true;
     action->is_dropped = is_dropped;
-    const auto waited = lane->waits.find(task.sequence);
+    const auto waited = lane->waits.empty() ? lane->waits.end() : lane->waits.find(task.sequence);
     if (waited != lane->waits.end()) {
         const bool is_bound = std::any_of(action->after.begin(), action->after.end(),
                                           [&](const Before &it) { return it.wait == waited->second; });
@@ -286,7 +297,16 @@ void Detector::see(Owned action) {
         return;
     }
     take_action(*action);
+    give_back(std::move(action));
     retry_parked();
+}
+
+// Keeps the memory of an action for another one.
+void Detector::give_back(Owned action) {
+    if (spare_.size() < kMostSpare) {
+        action->clear();
+        spare_.push_back(std::move(action));
+    }
 }
 
 bool Detector::is_ready(const Action &action) const {
@@ -306,6 +326,7 @@ void Detector::retry_parked() {
             Lane &lane = *parking_[i];
             while (!lane.parked.empty() && is_ready(*lane.parked.front())) {
                 take_action(*lane.parked.front());
+                give_back(std::move(lane.parked.front()));
                 lane.parked.pop_front();
                 has_taken = true;
             }
@@ -400,7 +421,7 @@ void Detector::take_task(Action &action) {
         const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
         apply({use, floor, *lane.known, lane.caller->id, lane.caller_step}, action.operands);
     }
-    lane.open.erase(std::find(lane.open.begin(), lane.open.end(), &action));
+    lane.close(action);
 }
 
 void Detector::take_host_access(Action &action) {
@@ -449,6 +470,7 @@ void Detector::take_end_of_stream(Action &action) {
     host.known = std::move(knowledge).result();
     if (stream->open.empty()) {
         vacant_.emplace_back(stream->id, stream->step_of(stream->newest));
+        newest_ = nullptr;
         streams_.erase(action.launch.stream);
     }
 }

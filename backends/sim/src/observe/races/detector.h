@@ -98,7 +98,7 @@ class Detector {
     void see(Owned action);
     void order_after_all(std::vector<Before> &after) const;
     bool is_ready(const Action &action) const;
-    void settle(Owned action);
+    void give_back(Owned action);
     void retry_parked();
     void take_action(Action &action);
     void take_task(Action &action);
@@ -114,9 +114,11 @@ class Detector {
     Reports &reports_;
     const bool separates_threads_;
     Blocks blocks_;
-    std::uint64_t calls_ = 0;                                           // number of the newest action
-    std::deque<Owned> queue_;                                           // in the order of calls, not yet seen
+    std::uint64_t calls_ = 0;  // number of the newest action
+    std::deque<Owned> queue_;  // in the order of calls, not yet seen
+    std::vector<Owned> spare_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Lane>> streams_;  // by serial number
+    mutable Lane *newest_ = nullptr;                                    // the stream that was looked for last
     std::map<std::uint32_t, std::unique_ptr<Lane>> hosts_;              // by thread; 0: all threads
     std::vector<Lane *> parking_;                                       // lanes with parked actions
     std::vector<std::pair<LaneId, Step>> vacant_;                       // lanes of ended streams

@@ -48,9 +48,24 @@ void Lane::set_known(Step from, ClockRef now) {
 }
 
 Action *Lane::find_open(std::uint64_t sequence) const {
+    if (open.empty() || sequence < open.front()->sequence) {
+        return nullptr;
+    }
+    const std::uint64_t place = sequence - open.front()->sequence;  // unless numbers are missing
+    if (place < open.size() && open[place]->sequence == sequence) {
+        return open[place];
+    }
     const auto found = std::lower_bound(open.begin(), open.end(), sequence,
                                         [](const Action *it, std::uint64_t at) { return it->sequence < at; });
     return found != open.end() && (*found)->sequence == sequence ? *found : nullptr;
+}
+
+void Lane::close(const Action &action) {
+    if (!open.empty() && open.front() == &action) {
+        open.pop_front();
+    } else {
+        open.erase(std::find(open.begin(), open.end(), &action));
+    }
 }
 
 }  // namespace aclsim::races

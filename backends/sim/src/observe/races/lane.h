@@ -43,6 +43,17 @@ struct Action {
     const void *key = nullptr;  // of HostGives and HostTakes
     std::vector<Operand> operands;
     std::vector<Before> after;
+
+    // Becomes as new, but keeps the memory of its lists.
+    void clear() {
+        std::vector<Operand> no_operands = std::move(operands);
+        std::vector<Before> no_order = std::move(after);
+        no_operands.clear();
+        no_order.clear();
+        *this = Action();
+        operands = std::move(no_operands);
+        after = std::move(no_order);
+    }
 };
 
 // Newest order that a lane has gained over another one, and the calls that brought it.
@@ -102,6 +113,7 @@ struct Lane {
     const Call *call_of(std::uint64_t sequence) const;
     void set_known(Step from, ClockRef now);
     Action *find_open(std::uint64_t sequence) const;
+    void close(const Action &action);  // which is open
 };
 
 }  // namespace aclsim::races
