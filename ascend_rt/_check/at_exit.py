@@ -118,7 +118,7 @@ def _held_by_modules() -> Iterator[Any]:
             continue
         seen.add(id(value))
         yield value
-        attributes: Any = getattr(value, "__dict__", {})  # those of an object or a class
+        attributes: Any = getattr(value, "__dict__", {})  # attributes of an object or a class
         pending.extend(attributes.values())
         pending.extend(_in_slots(value))
 

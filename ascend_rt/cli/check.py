@@ -18,6 +18,7 @@ from ascend_rt._check import child, findings, ignores, json_report, page, sarif,
 from ascend_rt._check.outcome import Outcome, Program
 from ascend_rt._startup.install_hint import install_hint
 from ascend_rt.backends import python_program
+from ascend_rt.backends.sim import library_directory
 from ascend_rt.cli import run, terminal
 
 DESCRIPTION = (
@@ -125,12 +126,16 @@ def command_of(program: list[str]) -> list[str]:
 
 def variables(checks: list[str], directory: str) -> dict[str, str]:
     """Return the environment variables that turn checks on, and let them write into a directory."""
-    return {
+    found = {
         "ASCEND_RT_SIM_CHECK": ",".join(name for name in checks if name in _OF_SIMULATOR),
         "ASCEND_RT_SIM_CHECK_DIRECTORY": directory,
         "ASCEND_RT_CHECK_AT_EXIT": "files,leaks" if "leaks" in checks else "files",
         "ASCEND_RT_CHECK_HOST_THREADS": "1" if "host-threads" in checks else "",
     }
+    system_calls = library_directory() / "libascend_rt_system_calls.so"
+    if "races" in checks and system_calls.exists():  # for pinned memory that a program gives to read() and the like
+        found["LD_PRELOAD"] = os.pathsep.join(filter(None, (str(system_calls), os.environ.get("LD_PRELOAD"))))
+    return found
 
 
 def _script(command: list[str]) -> list[str]:

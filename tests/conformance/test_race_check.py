@@ -46,9 +46,9 @@ ORDERED = {
     "notify": WRITE + NOTIFY + "n.record(a); n.wait(b)\n" + READ,
     "notify that is recorded later": NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a)\n",
     "value": WORD + WRITE + SET + AWAIT + READ,
-    "values that go on": WORD + "for i in range(1, 4):\n" + "".join(
-        f"    {line}" for line in (SET.replace("7", "i"), AWAIT.replace("7", "i"))
-    ),
+    "values that go on": WORD
+    + "for i in range(1, 4):\n"
+    + "".join(f"    {line}" for line in (SET.replace("7", "i"), AWAIT.replace("7", "i"))),
     "pool": "pool = MemoryPool(device)\n"
     + "m = pool.allocate(4096, a); copy_async(m, p, a); m.close(a)\n"
     + "m = pool.allocate(4096, b); copy_async(m, p, b); m.close(b)\n",
@@ -95,14 +95,21 @@ RACES = {
         RACE,
     ),
     "wait that fails by its limit": (
-        "started = threading.Event()\n" + "a.launch_host_func(started.wait)\n" + WRITE
-        + "e.record(a); b.wait(e, timeout=1)\n" + READ
+        "started = threading.Event()\n"
+        + "a.launch_host_func(started.wait)\n"
+        + WRITE
+        + "e.record(a); b.wait(e, timeout=1)\n"
+        + READ
         + "try:\n    b.synchronize()\nexcept AclError:\n    pass\nstarted.set()\n",
         RACE,
     ),
     "query that answers not complete": (
-        "started = threading.Event()\n" + "a.launch_host_func(started.wait)\n" + WRITE
-        + "assert not a.is_done\n" + READ + "b.synchronize()\nstarted.set()\n",
+        "started = threading.Event()\n"
+        + "a.launch_host_func(started.wait)\n"
+        + WRITE
+        + "assert not a.is_done\n"
+        + READ
+        + "b.synchronize()\nstarted.set()\n",
         RACE,
     ),
     "wait for the other write": ("e.record(a); b.wait(e)\n" + WRITE + READ, RACE),
@@ -132,7 +139,8 @@ RACES = {
         ["free after write: write, free"],
     ),
     "use before the allocation": (
-        "pool = MemoryPool(device)\nm = pool.allocate(4096, a)  # allocate\ncopy_async(m, p, b)  # write\nm.close(b)  # free\n",
+        "pool = MemoryPool(device)\nm = pool.allocate(4096, a)  # allocate\n"
+        "copy_async(m, p, b)  # write\nm.close(b)  # free\n",
         ["free after allocation: allocate, free", "write after allocation: allocate, write"],
     ),
     "graph beside a task": (

@@ -10,11 +10,23 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from support.effort import cases
-from support.races import EVENTS, MEMORIES, NOTIFIES, STREAMS, UNITS, Call, Deadlock, Reference, Runner
-from support.races import line_of, races_of, source_of
+from support.effort import EFFORT, cases
+from support.races import (
+    EVENTS,
+    MEMORIES,
+    NOTIFIES,
+    STREAMS,
+    UNITS,
+    Call,
+    Deadlock,
+    Reference,
+    Runner,
+    line_of,
+    races_of,
+    source_of,
+)
 
-pytestmark = pytest.mark.simulator("race check")
+pytestmark = [pytest.mark.simulator("race check"), pytest.mark.timeout(180 * EFFORT)]
 
 streams, events = st.integers(0, STREAMS - 1), st.integers(0, EVENTS - 1)
 memories = st.integers(0, len(MEMORIES) - 1)
@@ -67,9 +79,8 @@ def orders(draw: st.DrawFn) -> list[Call]:
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[Call]:
-    parts = draw(
-        st.lists(st.one_of(transfers().map(lambda it: [it]), host_accesses().map(lambda it: [it]), orders()), max_size=14)
-    )
+    alone = st.one_of(transfers(), host_accesses()).map(lambda it: [it])
+    parts = draw(st.lists(st.one_of(alone, alone, orders()), max_size=14))
     calls = [call for part in parts for call in part]
     for notify in range(NOTIFIES):
         if draw(st.booleans()):  # a wait may come before its record

@@ -5,7 +5,7 @@ A program is a list of calls over streams, events, notifies and memory, one on e
 makes a graph of it: one node for each call of the host and one for each task, and an edge for each thing that brings
 order. Two accesses race if neither reaches the other. Like the check, the reference goes through the actions in the
 order of calls, puts tasks aside that wait for a later call, and forgets an access as soon as a later one that it
-precedes takes its place: a write takes the place of everything, a read that of reads.
+precedes replaces it: a write replaces everything, a read replaces reads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Call:
 
     @property
     def accesses(self) -> list[tuple[str, int, bool]]:
-        """What it touches: memory, unit, and whether it is written."""
+        """Parts of memory that it touches: memory, unit, and whether it is written."""
         return list(self._accesses())
 
     def _accesses(self) -> Iterator[tuple[str, int, bool]]:
@@ -97,7 +97,7 @@ def source_of(calls: list[Call]) -> str:
 
 
 class Deadlock(Exception):
-    """The program would wait for ever."""
+    """The program would wait forever."""
 
 
 @dataclass

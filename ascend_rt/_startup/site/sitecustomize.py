@@ -15,14 +15,15 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(_HERE))
 
 
-def _finder(name: str) -> ModuleType:
+def _module(name: str, room: str = "_startup") -> ModuleType:
     # Under its name in the package, without importing the package, which takes longer than Python's start.
-    loader = SourceFileLoader(f"ascend_rt._startup.{name}", os.path.join(_HERE, os.pardir, f"{name}.py"))
-    finder = sys.modules[loader.name] = ModuleType(loader.name)
-    loader.exec_module(finder)
-    return finder
+    loader = SourceFileLoader(f"ascend_rt.{room}.{name}", os.path.join(_PACKAGE, room, f"{name}.py"))
+    module = sys.modules[loader.name] = ModuleType(loader.name)
+    loader.exec_module(module)
+    return module
 
 
 def _execute_the_next() -> None:
@@ -38,9 +39,11 @@ def _execute_the_next() -> None:
 
 sys.path[:] = [entry for entry in sys.path if entry != _HERE]
 if os.environ.get("ASCEND_RT_PYACL") in ("auto", "ours"):
-    _finder("acl_finder").install_acl(os.environ["ASCEND_RT_PYACL"])
+    _module("acl_finder").install_acl(os.environ["ASCEND_RT_PYACL"])
 if os.environ.get("ASCEND_RT_BACKEND") == "sim":
-    _finder("framework_finder").install()
+    _module("framework_finder").install()
 if os.environ.get("ASCEND_RT_CHECK_HOST_THREADS") == "1":
-    _finder("host_threads").install()
+    _module("host_threads").install()
+if "deadlocks" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(","):
+    _module("checked_locks", "_runtime").install()  # before the program makes locks
 _execute_the_next()

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.simulator("independent")
 
 SIM = Path(__file__).parents[3] / "backends" / "sim"
 # From the lowest to the highest.
-ROOMS = ["support", "engine", "machine", "memory", "tasks", "observe", "control", "api"]
+ROOMS = ["support", "engine", "races", "machine", "memory", "tasks", "observe", "control", "api"]
 LEVELS = {room: level for level, room in enumerate(ROOMS)}
 OUTSIDE = "abi"  # the headers of the ABI, which every room may include
 GENERATED = "function_ids.h"  # by the build, from the ABI: its only reader is support/function.h

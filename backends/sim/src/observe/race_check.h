@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/observer.h"
-#include "observe/races/detector.h"
+#include "races/detector.h"
 
 namespace aclsim {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "observe/races/use.h"
+#include "races/use.h"
 #include "support/call_note.h"
 
 namespace aclsim::races {

@@ -1,4 +1,4 @@
-#include "observe/races/blocks.h"
+#include "races/blocks.h"
 
 #include <iterator>
 #include <utility>

@@ -33,7 +33,7 @@ inline ClockRef clock_zero() {
     return zero;
 }
 
-// What is known after learning more: copied only if that changes it.
+// Knowledge that grows: copied only if that changes it.
 class Knowledge {
   public:
     explicit Knowledge(ClockRef known) : known_(std::move(known)) {}

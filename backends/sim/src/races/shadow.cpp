@@ -1,4 +1,4 @@
-#include "observe/races/shadow.h"
+#include "races/shadow.h"
 
 #include <algorithm>
 #include <iterator>

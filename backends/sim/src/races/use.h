@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "observe/races/lane_clock.h"
+#include "races/lane_clock.h"
 
 namespace aclsim::races {
 

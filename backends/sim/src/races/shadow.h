@@ -1,8 +1,8 @@
 // Shadow memory of one allocation: the newest accesses to each of its bytes.
 //
-// An access is forgotten as soon as a later one that it precedes takes its place: a write takes the place of all, a
-// read that of reads. Two accesses are therefore reported exactly if they are unordered, conflict, and nothing between
-// them has taken the place of the first one.
+// An access is forgotten as soon as a later one that it precedes replaces it: a write replaces all, a read replaces
+// reads. Two accesses are therefore reported exactly if they are unordered, conflict, and nothing between them has
+// replaced the first one.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/facts.h"
-#include "observe/races/use.h"
+#include "races/use.h"
 
 namespace aclsim::races {
 
@@ -59,7 +59,7 @@ class Uses {
 // Overlap of the present access with an earlier one that it is not ordered with.
 struct Conflict {
     UseRef earlier;
-    std::uint64_t offset;  // of the first such byte
+    std::uint64_t offset;  // first such byte
     std::uint64_t bytes;
 };
 

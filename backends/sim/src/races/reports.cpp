@@ -1,4 +1,4 @@
-#include "observe/races/reports.h"
+#include "races/reports.h"
 
 #include <algorithm>
 #include <array>

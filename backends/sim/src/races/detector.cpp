@@ -1,10 +1,10 @@
-#include "observe/races/detector.h"
+#include "races/detector.h"
 
 #include <algorithm>
 #include <iterator>
 #include <tuple>
 
-#include "observe/races/pieces.h"
+#include "races/pieces.h"
 
 namespace aclsim::races {
 namespace {
@@ -487,7 +487,8 @@ void Detector::apply(const Now &now, const std::vector<Operand> &operands) {
     }
 }
 
-// Finds out who needs a wait of the host: the host itself, or only tasks of other streams, for which an event would do.
+// Notes the reason for a wait of the host: an access by the host itself, or only by tasks of other streams, for which
+// an event would do.
 void Detector::note_use_of_wait(const Operand &operand, const Use &use) {
     Block &block = *operand.block;
     const auto waited = host_waits_.find(block.writer);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "engine/facts.h"
-#include "observe/races/blocks.h"
+#include "races/blocks.h"
 
 namespace aclsim::races {
 

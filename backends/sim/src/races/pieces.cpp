@@ -1,4 +1,4 @@
-#include "observe/races/pieces.h"
+#include "races/pieces.h"
 
 #include <algorithm>
 #include <array>

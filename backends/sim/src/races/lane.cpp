@@ -1,4 +1,4 @@
-#include "observe/races/lane.h"
+#include "races/lane.h"
 
 #include <algorithm>
 #include <iterator>

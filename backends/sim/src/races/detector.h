@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "engine/facts.h"
-#include "observe/races/blocks.h"
-#include "observe/races/lane.h"
-#include "observe/races/places.h"
-#include "observe/races/reports.h"
+#include "races/blocks.h"
+#include "races/lane.h"
+#include "races/places.h"
+#include "races/reports.h"
 
 namespace aclsim::races {
 
@@ -57,7 +57,7 @@ class Detector {
     void add_operands(Point task, const std::vector<Operand> &operands);
     // Replaces the accesses of a task that a model repeats. Returns false if the task was not submitted.
     bool replace_operands(Point task, const std::vector<Operand> &operands);
-    PlaceId place_of(Point task) const;  // of the call that submitted it
+    PlaceId place_of(Point task) const;  // place of the call that submitted it
     void end_task(Point task, bool is_dropped);
     void end_stream(std::uint64_t stream, const Caller &caller);
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/facts.h"
-#include "observe/races/shadow.h"
+#include "races/shadow.h"
 
 namespace aclsim::races {
 
@@ -19,7 +19,7 @@ struct Block {
     std::uintptr_t address;
     std::uint64_t size;
     BlockKind kind;
-    std::uint32_t number;  // of its kind, from 1
+    std::uint32_t number;  // counted for each kind, from 1
     PlaceId allocated;
     Shadow shadow;
     bool is_freed = false;

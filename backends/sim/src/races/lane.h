@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "observe/races/blocks.h"
-#include "observe/races/lane_clock.h"
-#include "observe/races/use.h"
+#include "races/blocks.h"
+#include "races/lane_clock.h"
+#include "races/use.h"
 
 namespace aclsim::races {
 
@@ -30,17 +30,17 @@ struct Action {
     Kind kind = Kind::Task;
     bool is_over = true;  // false: a task that has neither ended nor been dropped
     bool is_dropped = false;
-    bool is_quiet = false;       // of HostLearns: only frees come after the task
+    bool is_quiet = false;       // HostLearns: only frees come after the task
     std::uint64_t number = 0;    // in the order of calls
     std::uint64_t sequence = 0;  // of a task, in its stream
     std::uint64_t batch = 0;
-    Lane *lane = nullptr;    // of the stream, or of the host thread
+    Lane *lane = nullptr;    // lane of the stream, or of the host thread
     Lane *caller = nullptr;  // host thread that submitted the task,
     Step caller_step = 0;    // and its newest step then
     ClockRef known;          // what the caller knew
     Point launch{};          // task that executes the model to which this task belongs
     PlaceId place = 0;
-    const void *key = nullptr;  // of HostGives and HostTakes
+    const void *key = nullptr;  // HostGives and HostTakes: key of the order
     std::vector<Operand> operands;
     std::vector<Before> after;
 
@@ -66,8 +66,8 @@ struct Source {
 struct Lane {
     LaneId id = 0;
     bool is_host = false;
-    std::uint64_t serial = 0;  // of the stream
-    std::uint32_t number = 0;  // of the stream, as the program knows it; of a host lane, the thread
+    std::uint64_t serial = 0;  // serial number of the stream
+    std::uint32_t number = 0;  // number of the stream, as the program knows it; of a host lane, the thread
     std::uint32_t device = 0;
     Step base = 0;  // the step of task n is base + n
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "observe/races/blocks.h"
-#include "observe/races/lane.h"
-#include "observe/races/places.h"
+#include "races/blocks.h"
+#include "races/lane.h"
+#include "races/places.h"
 
 namespace aclsim::races {
 

@@ -1,4 +1,4 @@
-#include "observe/races/places.h"
+#include "races/places.h"
 
 #include "support/text.h"
 
