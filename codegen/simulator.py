@@ -48,7 +48,7 @@ Address address(Signature *function) {{
 
 // In the order of enum Function.
 const FunctionInfo kFunctions[] = {{
-    {{"", 0, false, nullptr, nullptr}},
+    {{"", 0, false, false, nullptr, nullptr}},
 {functions}
 }};
 
@@ -156,6 +156,9 @@ def forward(functions: Iterable[Function]) -> str:
     )
 
 
+_ASKS = re.compile("Get|Query")
+
+
 def _names_memory(function: Function) -> bool:
     types = [parameter.type for parameter in function.parameters]
     return not _ORDERING.intersection(types) or not all(it in _ORDERING or _SCALAR.match(it) for it in types)
@@ -166,8 +169,9 @@ def _info(function: Function) -> str:
     products = declarations.PRODUCTS if function.products is None else function.products
     mask = " | ".join(f"k{product}" for product in products) or "0"
     names_memory = str(_names_memory(function)).lower()
+    only_asks = str(_ASKS.search(function.name) is not None).lower()
     addresses = f"address({function.name}), address(unsupported_{function.name})"
-    return f'    {{"{function.name}", {mask}, {names_memory}, {addresses}}},'
+    return f'    {{"{function.name}", {mask}, {names_memory}, {only_asks}, {addresses}}},'
 
 
 def _by_name(functions: Iterable[Function]) -> list[Function]:

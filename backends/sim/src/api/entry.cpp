@@ -84,8 +84,9 @@ void look_at_environment(Function function) {
 }  // namespace
 
 void find_place_of(CurrentCall &call, const void *return_address) {
-    const bool is_wanted =
-        g_wanted_places.load(std::memory_order_relaxed) == WantedPlaces::All || names_memory(call.function);
+    const bool is_wanted = g_wanted_places.load(std::memory_order_relaxed) == WantedPlaces::All
+                               ? !info_of(call.function).only_asks
+                               : names_memory(call.function);
     if (is_wanted && !g_is_forked_child.load(std::memory_order_relaxed)) {
         find_place(call.place, return_address);
     }

@@ -111,8 +111,10 @@ void Core::note_batch() {
 void Core::note_done_with_memory() {
     Call *const call = Call::t_newest_;
     if (call != nullptr && call->uses_memory_) {
+        const std::vector<Access> none;
+        observers_.tell<kMemory>(&Observer::call_done_with_memory,
+                                 call->accesses_ != nullptr ? *call->accesses_ : none);
         hand_over_accesses();
-        observers_.tell<kMemory>(&Observer::call_done_with_memory);
     }
 }
 

@@ -46,7 +46,7 @@ enum Facts : std::uint32_t {
     kMemory = 1U << 2,      // allocations, frees and accesses
     kCalls = 1U << 3,       // begin and end of calls
     kPlaces = 1U << 4,      // places in the program of calls that work with memory
-    kAllPlaces = 1U << 5,   // and of all other calls
+    kAllPlaces = 1U << 5,   // and of all other calls but those that only ask
     kHostAccess = 1U << 6,  // accesses by code of the program, and order between its threads
     kEveryFact = (1U << 7) - 1,
 };
@@ -119,7 +119,7 @@ class Observer {
     // Reports memory that a call of the thread uses until it declares to be done with it, submits a task that takes the
     // memory over, or ends.
     virtual void call_accesses(const Moment &, const Access &) REQUIRES(engine_lock) {}
-    virtual void call_done_with_memory(const Moment &) REQUIRES(engine_lock) {}
+    virtual void call_done_with_memory(const Moment &, const std::vector<Access> &) REQUIRES(engine_lock) {}
     // Reports that a starting task has read its operands from memory; false: there are none, and the task fails.
     virtual void accessed(const Moment &, const Stream &, const Task &, const Access &, bool /*is_there*/)
         REQUIRES(engine_lock) {}

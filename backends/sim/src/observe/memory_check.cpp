@@ -309,7 +309,7 @@ void MemoryCheck::examine(const MemoryUses *user, const Access &access, const Bl
     }
 }
 
-void MemoryCheck::call_done_with_memory(const Moment &) {
+void MemoryCheck::call_done_with_memory(const Moment &, const std::vector<Access> &) {
     const Guard guard(mutex_);
     CallUses::take();
 }

@@ -49,7 +49,7 @@ class MemoryCheck final : public Observer {
     // Memory used by the present call stays in use until the call declares to be done with it or ends; if the call
     // submits a task, the task takes over the use.
     void call_accesses(const Moment &, const Access &access) override REQUIRES(engine_lock);
-    void call_done_with_memory(const Moment &) override REQUIRES(engine_lock);
+    void call_done_with_memory(const Moment &, const std::vector<Access> &) override REQUIRES(engine_lock);
     void accessed(const Moment &, const Stream &, const Task &, const Access &access, bool is_there) override
         REQUIRES(engine_lock);
     void fact_lost(const Moment &) override REQUIRES(engine_lock);

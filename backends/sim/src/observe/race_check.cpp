@@ -11,7 +11,6 @@
 #include "support/config.h"
 #include "support/findings.h"
 #include "support/text.h"
-#include "support/thread_state.h"
 
 namespace aclsim {
 
@@ -21,26 +20,6 @@ using races::Mode;
 using races::PlaceId;
 
 namespace {
-
-// Memory that the thread's nested calls use, until the calls submit a task or are done with it.
-struct UsesOfCalls {
-    struct Noted {
-        const CurrentCall *call;
-        Access access;
-    };
-    std::vector<Noted> list;
-
-    // Returns the accesses of the present call, and forgets them.
-    static std::vector<Access> take() {
-        std::vector<Access> taken;
-        UsesOfCalls *const own = ThreadState<UsesOfCalls>::find();
-        while (own != nullptr && !own->list.empty() && own->list.back().call == current_call()) {
-            taken.push_back(own->list.back().access);
-            own->list.pop_back();
-        }
-        return taken;
-    }
-};
 
 bool begins_with(const char *text, const char *prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
@@ -137,7 +116,6 @@ void RaceCheck::stream_destroyed(const Moment &, const Stream &stream) {
 
 void RaceCheck::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
     const Guard guard(mutex_);
-    UsesOfCalls::take();  // the task has taken them over
     const PlaceId place = place_of(stream, task);
     Operands operands = operands_of(how.accesses, place);
     if (stream.executes_tasks) {
@@ -175,7 +153,6 @@ void RaceCheck::replayed(const Moment &, const Stream &stream, const Task &kept,
 
 void RaceCheck::changed(const Moment &, const Stream &stream, const Task &, const Task &now, const Submission &how) {
     const Guard guard(mutex_);
-    UsesOfCalls::take();
     const PlaceId place = place_of(stream, now);
     kept_[&now] = {place, how.batch, operands_of(how.accesses, place)};
 }
@@ -267,14 +244,7 @@ void RaceCheck::allocation_reached(const Moment &, std::uint64_t number, Point t
     reach(number, task, Mode::Allocation);
 }
 
-void RaceCheck::call_accesses(const Moment &, const Access &access) {
-    if (current_call() != nullptr) {
-        ThreadState<UsesOfCalls>::get().list.push_back({current_call(), access});
-    }
-}
-
-void RaceCheck::call_done_with_memory(const Moment &) {
-    const std::vector<Access> accesses = UsesOfCalls::take();
+void RaceCheck::call_done_with_memory(const Moment &, const std::vector<Access> &accesses) {
     const Guard guard(mutex_);
     const PlaceId place = places_.present();
     Operands operands = operands_of(accesses, place);

@@ -42,8 +42,7 @@ class RaceCheck final : public Observer {
     void free_reached(const Moment &, std::uint64_t number, Point task) override REQUIRES(engine_lock);
     void free_dropped(const Moment &, std::uint64_t number) override REQUIRES(engine_lock);
     void allocation_reached(const Moment &, std::uint64_t number, Point task) override REQUIRES(engine_lock);
-    void call_accesses(const Moment &, const Access &access) override REQUIRES(engine_lock);
-    void call_done_with_memory(const Moment &) override REQUIRES(engine_lock);
+    void call_done_with_memory(const Moment &, const std::vector<Access> &accesses) override REQUIRES(engine_lock);
     void accessed(const Moment &, const Stream &, const Task &, const Access &access, bool is_there) override
         REQUIRES(engine_lock);
     void host_accessed(const Moment &, std::uint32_t thread, const Access &access) override REQUIRES(engine_lock);

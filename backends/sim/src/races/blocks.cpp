@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "races/pieces.h"
 #include "support/text.h"
 
 namespace aclsim::races {
@@ -48,9 +49,13 @@ void Blocks::find(const Access &access, Mode mode, PlaceId place, std::vector<Op
     if (it != live_.begin() && std::prev(it)->second->end() > begin) {
         --it;
     }
+    std::shared_ptr<const Layout> layout;
+    if (!access.layout.is_whole()) {
+        layout = std::make_shared<const Layout>(united(access.layout, access.size));
+    }
     for (; it != live_.end() && it->first < begin + access.size; ++it) {
         const auto offset = static_cast<std::int64_t>(begin - it->first);
-        operands.push_back({it->second, offset, access.size, access.layout, mode, place, access.name});
+        operands.push_back({it->second, offset, access.size, layout, mode, place, access.name});
     }
 }
 

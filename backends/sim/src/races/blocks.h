@@ -37,7 +37,7 @@ struct Operand {
     BlockRef block;
     std::int64_t offset;
     std::uint64_t size;
-    Layout layout;
+    std::shared_ptr<const Layout> layout;  // nullptr: all bytes
     Mode mode;
     PlaceId place;
     const char *name;

@@ -40,15 +40,14 @@ bool each_piece(const Operand &operand, Function function) {
             function(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end));
         }
     };
-    if (operand.layout.is_whole()) {
+    if (operand.layout == nullptr) {
         inside(operand.offset, operand.offset + static_cast<std::int64_t>(operand.size));
         return true;
     }
-    const Layout layout = united(operand.layout, operand.size);
-    if (count_pieces(layout) > kMostPieces) {
+    if (count_pieces(*operand.layout) > kMostPieces) {
         return false;
     }
-    walk(layout, 0, operand.offset, inside);
+    walk(*operand.layout, 0, operand.offset, inside);
     return true;
 }
 

@@ -15,6 +15,7 @@ struct FunctionInfo {
     const char *name;
     std::uint8_t products;  // bits of enum ProductBit: documented products; all if no document restricts it
     bool names_memory;  // may allocate, free or access memory: all except those that order tasks or query their state
+    bool only_asks;     // returns what is known, and changes nothing
     Address in_use, unsupported;  // the second is what the first is without a definition of the simulator
 };
 extern const FunctionInfo kFunctions[];
