@@ -58,6 +58,11 @@ ORDERED = {
     ),
     "replays": "with a.capture() as g:\n    copy_async(x, p, a)\n    copy_async(y, x, a)\ng.launch(b); g.launch(b)\n",
     "replays in two streams": "with a.capture() as g:\n    copy_async(x, p, a)\ng.launch(b); g.launch(c)\n",
+    "execution that the host waits for": (
+        "with a.capture() as g:\n    copy_async(x, p, a)\n"
+        "for i in range(3):\n    ok(lib.aclmdlRIExecute(raw(g), -1))\n    copy(bytearray(4096), x)\n"
+    ),
+    "workspace of an operator": "for i in range(3):\n    sim.run_operator(a, 64)\n",
     "edges of a graph": (
         "with a.capture() as g:\n    copy_async(x, p, a)\n    e.record(a); b.wait(e)\n    copy_async(y, x, b)\n"
         "    f.record(b); a.wait(f)\ng.launch(c)\n"

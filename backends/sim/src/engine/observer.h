@@ -97,6 +97,10 @@ class Observer {
     // --- kMemory ---------------------------------------------------------------------------------------------------
     virtual void allocated(const Moment &, const Allocation &) REQUIRES(engine_lock) {}
     virtual void freed(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
+    // Reports that the library frees memory of a task that has done with it, whatever the program does.
+    virtual void freed_by_library(const Moment &moment, const void *address) REQUIRES(engine_lock) {
+        freed(moment, address);
+    }
     // Reports that all memory of a device or a pool was freed.
     virtual void freed_all(const Moment &, std::uintptr_t /*begin*/, std::uint64_t /*size*/) REQUIRES(engine_lock) {}
     // Reports a queued free: the memory is freed for subsequent calls, while earlier tasks still use it. The number

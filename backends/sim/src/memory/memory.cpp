@@ -90,7 +90,7 @@ std::string describe_room(Memory &memory, const Device &device) {
 
 void InternalRelease::operator()(void *address) const {
     if (memory->space().device(device).era() == era) {
-        note_release(*memory, address);
+        memory->core.observers().tell<kMemory>(&Observer::freed_by_library, address);
         memory->space().free_internal(device, address);
     }
 }

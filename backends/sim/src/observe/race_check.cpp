@@ -202,6 +202,11 @@ void RaceCheck::freed(const Moment &, const void *address) {
     detector_.free(caller(), as_integer(address), places_.present());
 }
 
+void RaceCheck::freed_by_library(const Moment &, const void *address) {
+    const Guard guard(mutex_);
+    detector_.blocks().release(as_integer(address));
+}
+
 void RaceCheck::freed_all(const Moment &, std::uintptr_t begin, std::uint64_t size) {
     const Guard guard(mutex_);
     detector_.blocks().release_all(begin, size);

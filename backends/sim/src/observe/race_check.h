@@ -37,6 +37,7 @@ class RaceCheck final : public Observer {
 
     void allocated(const Moment &, const Allocation &allocation) override REQUIRES(engine_lock);
     void freed(const Moment &, const void *address) override REQUIRES(engine_lock);
+    void freed_by_library(const Moment &, const void *address) override REQUIRES(engine_lock);
     void freed_all(const Moment &, std::uintptr_t begin, std::uint64_t size) override REQUIRES(engine_lock);
     void free_submitted(const Moment &, const void *address, std::uint64_t number) override REQUIRES(engine_lock);
     void free_reached(const Moment &, std::uint64_t number, Point task) override REQUIRES(engine_lock);

@@ -470,6 +470,9 @@ aclError Model::execute(Lock &lock, Time deadline) {
                 break;
         }
     }
+    for (const Point &end : own->ends) {
+        core_.note_learned(end, HostSync::Synchronized);
+    }
     return own->result;
 }
 
