@@ -67,6 +67,9 @@ _CALLS = {
     "aclrtWaitAndResetNotify": ("wait",),
 }
 
+# Functions that the package calls for what a line does with another package.
+_FOR_OTHERS = {"aclsimNoteHostAccess": "numpy"}
+
 
 def of_memory(kind: str, number: int | None, *, in_python: bool) -> str:
     """Return the name of an allocation: ``Buffer 3`` in Python, ``device memory 3`` in C."""
@@ -76,9 +79,10 @@ def of_memory(kind: str, number: int | None, *, in_python: bool) -> str:
 
 
 def of_call(function: str, frame: Frame | None) -> str:
-    """Return the name by which the line calls a C function, or the C function's."""
+    """Return the name by which the line calls a C function, or what it calls instead, or the C function's."""
     line = frame.source if frame is not None else ""
-    return next((name for name in _CALLS.get(function, ()) if re.search(rf"\b{name}\b", line)), function)
+    likely = (*_CALLS.get(function, ()), function)
+    return next((it for it in likely if re.search(rf"\b{it}\b", line)), _FOR_OTHERS.get(function, function))
 
 
 def is_python(frame: Frame | None) -> bool:

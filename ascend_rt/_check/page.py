@@ -98,7 +98,7 @@ def _titled(finding: Finding) -> list[tuple[str, Frames]]:
         places = [(f"{it.mode}, {words.of_stream(it)}, {words.of_operation(it)}", it.frames) for it in accesses]
         return [*places, ("allocation", finding.memory.frames)]
     if isinstance(finding, Deadlock):
-        return [(f"{it.agent} waits for {it.waits_for}", it.frames) for it in finding.waits]
+        return [(f"{it.agent} {words.of_wait(it)}", it.frames) for it in finding.waits]
     if isinstance(finding, Hint):
         return [(names.of_call(finding.function, innermost(finding.frames)), finding.frames)]
     return [("", frames) for frames in finding.places]

@@ -148,7 +148,7 @@ def _related(finding: Finding) -> Iterable[tuple[Frame, str]]:
             (finding.why.wait, "the wait"),
         ]
     elif isinstance(finding, Deadlock):
-        found = [(wait.frames, f"{wait.agent} waits for {wait.waits_for}") for wait in finding.waits[:-1]]
+        found = [(wait.frames, f"{wait.agent} {words.of_wait(wait)}") for wait in finding.waits[:-1]]
     return ((frame, text) for frames, text in found if (frame := innermost(frames)) is not None)
 
 
@@ -156,7 +156,7 @@ def _flows(finding: Finding) -> list[tuple[str, Frames]]:
     if isinstance(finding, Race):
         return [(f"{it.mode}, {words.of_stream(it)}", it.frames) for it in (finding.first, finding.second)]
     if isinstance(finding, Deadlock):
-        return [(f"{it.agent} waits for {it.waits_for}", it.frames) for it in finding.waits]
+        return [(f"{it.agent} {words.of_wait(it)}", it.frames) for it in finding.waits]
     return []
 
 

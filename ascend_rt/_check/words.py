@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from ascend_rt._check import names
-from ascend_rt._check.findings import Access, Deadlock, Finding, Findings, Fix, Hint, Race, Report
+from ascend_rt._check.findings import Access, Deadlock, Finding, Findings, Fix, Hint, Race, Report, Wait
 from ascend_rt._check.frames import Frames, apart, innermost, stack
 
 TITLES = {
@@ -60,6 +60,11 @@ def of_operation(access: Access) -> str:
     if access.kernel:
         return f"kernel {access.kernel}"
     return names.of_call(access.function, innermost(access.frames)) if access.function else access.mode
+
+
+def of_wait(wait: Wait) -> str:
+    """Return what an agent does instead of going on: it waits for something, or runs code that waits."""
+    return wait.waits_for if wait.waits_for.startswith("runs ") else f"waits for {wait.waits_for}"
 
 
 def of_memory(race: Race) -> str:
@@ -158,7 +163,7 @@ def details(finding: Finding) -> list[str]:
         rows = [(it.mode, of_stream(it), of_operation(it), stack(it.frames)) for it in accesses]
         return [*_columns(rows), *filter(None, [why(finding), f"fix: {fix(finding)}" if fix(finding) else ""])]
     if isinstance(finding, Deadlock):
-        waits = [(_agent(it.agent, it.task), f"waits for {it.waits_for}", stack(it.frames)) for it in finding.waits]
+        waits = [(_agent(it.agent, it.task), of_wait(it), stack(it.frames)) for it in finding.waits]
         return [*_columns(waits), *(line.strip() for line in finding.text.splitlines()[1:][-1:])] if waits else []
     if isinstance(finding, Hint):
         frame = innermost(finding.frames)

@@ -287,6 +287,69 @@ def failure() -> Drawing:
     return d
 
 
+def missing_order(d: Drawing, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Draw the order that a program lacks, from the end of one access to the beginning of another."""
+    (x, y), (to, end_y) = start, end
+    middle = (y + end_y) / 2
+    d.arrow(start, (x, middle), (to, middle), end, dashed=True)
+    d.box((x + to) / 2 - 34, middle - 12, 68, 24, "missing", "red")
+
+
+def late_record() -> Drawing:
+    """Draw the first example of check.md: a wait that is bound to a record before the copy."""
+    d = Drawing(760, 310, "The record precedes the copy that it should cover, so the other stream reads too early")
+    host, loads, stores = d.lanes(["host", "loads", "stores"], 90, 65, 735, 90)
+    d.text(90, 24, "Numbers are lines of the program.", "note")
+    calls = [(105, 110, "11 record"), (235, 135, "12 copy_async"), (390, 90, "13 wait"), (500, 135, "14 copy_async")]
+    for x, width, call in calls:
+        d.box(x, host - 16, width, 32, f"`{call}`")
+    d.diamond(160, loads)
+    d.text(160, loads - 22, "11 record", "note", "middle")
+    d.box(235, loads - 18, 220, 36, "12 writes the buffer", "red")
+    d.box(345, stores - 18, 90, 36, "13 wait", "plain")
+    d.arrow((160, loads + 9), (160, (loads + stores) / 2), (370, (loads + stores) / 2), (370, stores - 18))
+    d.text(172, (loads + stores) / 2 + 14, "bound to this record", "note")
+    d.box(530, stores - 18, 180, 36, "14 reads the buffer", "red")
+    missing_order(d, (435, loads + 18), (620, stores - 18))
+    d.text(412, 288, "The record belongs behind line 12: then the arrow begins after the write.", "note", "middle")
+    return d
+
+
+def host_write() -> Drawing:
+    """Draw the second example of check.md: the host fills memory that a copy still reads."""
+    d = Drawing(760, 240, "The host writes the next batch while the copy of the last one may still read the memory")
+    host, stream = d.lanes(["host", "stream"], 90, 70, 735, 105)
+    d.text(90, 24, "Numbers are lines of the program.", "note")
+    d.box(105, host - 18, 130, 36, "`7 batch[:] = 0`", "plain")
+    d.box(250, host - 18, 130, 36, "`8 copy_async`", "plain")
+    d.arrow((275, host + 18), (275, stream - 18))
+    d.text(287, (host + stream) / 2, "submits", "note")
+    d.box(255, stream - 18, 220, 36, "8 reads the batch", "red")
+    d.box(550, host - 18, 160, 36, "`7 batch[:] = 1`", "red")
+    missing_order(d, (455, stream - 18), (630, host + 18))
+    d.text(412, 222, "copy_async returns at once; the copy may run at any time after it.", "note", "middle")
+    return d
+
+
+def early_free() -> Drawing:
+    """Draw the third example of check.md: a free in the order of one stream while another one reads."""
+    d = Drawing(760, 265, "The block is freed in the order of one stream while another stream may still read it")
+    compute, copies = d.lanes(["compute", "copies"], 90, 85, 735, 105)
+    d.text(90, 24, "Numbers are lines of the program.", "note")
+    d.box(105, compute - 18, 95, 36, "8 allocate", "green")
+    d.box(210, compute - 18, 65, 36, "9 fill", "blue")
+    d.diamond(300, compute)
+    d.text(312, compute - 12, "10 record", "note")
+    d.box(260, copies - 18, 80, 36, "10 wait", "plain")
+    d.arrow((300, compute + 9), (300, copies - 18))
+    d.box(355, copies - 18, 165, 36, "11 reads the block", "red")
+    d.box(535, compute - 18, 80, 36, "12 free", "red")
+    d.box(625, compute - 18, 95, 36, "next user", "plain")
+    missing_order(d, (420, copies - 18), (575, compute + 18))
+    d.text(412, 243, "After the free, the pool gives the block to the next allocation on compute.", "note", "middle")
+    return d
+
+
 PICTURES = (
     record_wait,
     architecture,
@@ -297,4 +360,7 @@ PICTURES = (
     memory,
     capture,
     failure,
+    late_record,
+    host_write,
+    early_free,
 )

@@ -179,6 +179,7 @@ def test_the_facades_name_is_used_where_the_line_has_it(train: Path) -> None:
     assert names.of_call("aclrtMemcpyAsync", frame) == "copy_async"
     assert names.of_call("aclrtMemsetAsync", frame) == "aclrtMemsetAsync"
     assert names.of_call("aclrtMemcpyAsync", None) == "aclrtMemcpyAsync"
+    assert names.of_call("aclsimNoteHostAccess", frame) == "numpy"
 
 
 def test_a_deadlock_lists_its_waits(train: Path) -> None:
@@ -187,6 +188,12 @@ def test_a_deadlock_lists_its_waits(train: Path) -> None:
         "  thread 4711                   waits for stream 2 of device 0  train.py:15 in <module>",
         "  stream 2 of device 0, task 5  waits for event 7               train.py:10 in step ← 16 in <module>",
     ]
+
+
+def test_a_stream_that_runs_code_is_not_said_to_wait_for_it(train: Path) -> None:
+    deadlock = fake.deadlock(train)
+    deadlock["waits"][1]["waits_for"] = "runs a host function"
+    assert "  stream 2 of device 0, task 5  runs a host function            train.py:10" in lines_of(train, deadlock)[2]
 
 
 def test_the_chain_of_a_deadlock_is_not_said_twice(train: Path) -> None:
