@@ -46,7 +46,7 @@ void write_unseen(const std::string &text) { write_finding(R"({"kind":"unseen","
 std::atomic<bool> g_exists{false};
 
 // Accesses that the thread has declared for its next launch.
-thread_local std::optional<std::vector<Access>> t_declared;
+thread_local Declared t_declared;
 
 Mode mode_of(const Access &access, bool is_atomic) {
     return is_atomic ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
@@ -182,8 +182,9 @@ void Check::add_unseen_task(aclrtStream stream) { graphs_ += add_task(stream).st
 
 void Check::declare(std::vector<Access> accesses) { t_declared = std::move(accesses); }
 
-void Check::add_launch(aclrtStream stream, aclrtFuncHandle function) {
-    const std::optional<std::vector<Access>> declared = std::exchange(t_declared, std::nullopt);
+Declared Check::take_declared() { return std::exchange(t_declared, std::nullopt); }
+
+void Check::add_launch(aclrtStream stream, aclrtFuncHandle function, const Declared &declared) {
     const Point task = add_task(stream, declared ? operands_of(*declared) : std::vector<Operand>());
     if (task.stream == 0) {
         return;
@@ -389,6 +390,11 @@ void Check::learn(const Points &tasks) {
     }
 }
 
+Points Check::newest_of(aclrtStream stream) {
+    const StreamState *const found = streams_.find(stream);
+    return found == nullptr ? Points() : Points{found->newest()};
+}
+
 Points Check::newest_of_device(std::optional<std::uint32_t> device) {
     const std::uint32_t wanted = device ? *device : current_device();
     Points newest;
@@ -408,7 +414,11 @@ void Check::end_streams(const std::vector<StreamState *> &streams) {
     }
 }
 
-void Check::end_stream(aclrtStream stream) { end_streams({&streams_.of(stream)}); }
+void Check::end_stream(aclrtStream stream) {
+    if (StreamState *const found = streams_.find(stream)) {
+        end_streams({found});
+    }
+}
 
 void Check::end_context(aclrtContext context) {
     std::vector<StreamState *> ended;

@@ -27,6 +27,8 @@ struct EventState {
     bool is_unseen = false;         // graphs or other processes may record it
 };
 
+using Declared = std::optional<std::vector<Access>>;
+
 class Check {
   public:
     static bool is_on();  // findings have a directory
@@ -45,9 +47,11 @@ class Check {
     // Adds one that may access any memory.
     void add_unseen_task(aclrtStream stream);
     std::uint64_t new_batch() { return ++batches_; }
-    // Adds the launch of a kernel, with the accesses that the thread has declared.
-    void add_launch(aclrtStream stream, aclrtFuncHandle function);
+    // Accesses that the thread has declared for its next launch.
     void declare(std::vector<Access> accesses);
+    Declared take_declared();
+    // Adds the launch of a kernel.
+    void add_launch(aclrtStream stream, aclrtFuncHandle function, const Declared &declared);
 
     void bind_to_model(aclrtStream stream, bool is_bound) { streams_.of(stream).is_kept = is_bound; }
     void begin_captures() { has_captures_ = true; }
@@ -74,7 +78,7 @@ class Check {
 
     // The host learns that the tasks are over.
     void learn(const Points &tasks);
-    Points newest_of(aclrtStream stream) { return {streams_.of(stream).newest()}; }
+    Points newest_of(aclrtStream stream);
     Points newest_of_device(std::optional<std::uint32_t> device);  // without one, of the current device
     void end_stream(aclrtStream stream);
     void end_context(aclrtContext context);

@@ -3,49 +3,52 @@
 
 using namespace aclsim::wrapped;
 
+// NOLINTBEGIN: the name of the function is needed as text, too
+// A launch uses up what the thread has declared, also if it fails.
+#define LAUNCH(function, kernel, ...)                                  \
+    forward<function>(                                                 \
+        #function, [](Check &check) { return check.take_declared(); }, \
+        [&](Check &check, const Declared &declared) { check.add_launch(stream, kernel, declared); }, __VA_ARGS__)
+// NOLINTEND
+
 aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData, size_t argsSize,
                            aclrtStream stream) {
-    return FORWARD(aclrtLaunchKernel, check.add_launch(stream, funcHandle), funcHandle, numBlocks, argsData, argsSize,
-                   stream);
+    return LAUNCH(aclrtLaunchKernel, funcHandle, funcHandle, numBlocks, argsData, argsSize, stream);
 }
 
 aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData, size_t argsSize,
                              aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
-    return FORWARD(aclrtLaunchKernelV2, check.add_launch(stream, funcHandle), funcHandle, numBlocks, argsData, argsSize,
-                   cfg, stream);
+    return LAUNCH(aclrtLaunchKernelV2, funcHandle, funcHandle, numBlocks, argsData, argsSize, cfg, stream);
 }
 
 aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream,
                                      aclrtLaunchKernelCfg *cfg, aclrtArgsHandle argsHandle, void *reserve) {
-    return FORWARD(aclrtLaunchKernelWithConfig, check.add_launch(stream, funcHandle), funcHandle, numBlocks, stream,
-                   cfg, argsHandle, reserve);
+    return LAUNCH(aclrtLaunchKernelWithConfig, funcHandle, funcHandle, numBlocks, stream, cfg, argsHandle, reserve);
 }
 
 aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream,
                                        aclrtLaunchKernelCfg *cfg, void *hostArgs, size_t argsSize,
                                        aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum) {
-    return FORWARD(aclrtLaunchKernelWithHostArgs, check.add_launch(stream, funcHandle), funcHandle, numBlocks, stream,
-                   cfg, hostArgs, argsSize, placeHolderArray, placeHolderNum);
+    return LAUNCH(aclrtLaunchKernelWithHostArgs, funcHandle, funcHandle, numBlocks, stream, cfg, hostArgs, argsSize,
+                  placeHolderArray, placeHolderNum);
 }
 
 aclError aclrtLaunchKernelWithArgsArray(void *func, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg,
                                         void **args) {
-    return FORWARD(aclrtLaunchKernelWithArgsArray, check.add_launch(stream, nullptr), func, numBlocks, stream, cfg,
-                   args);
+    return LAUNCH(aclrtLaunchKernelWithArgsArray, nullptr, func, numBlocks, stream, cfg, args);
 }
 
 aclError aclrtLaunchSIMTKernelWithArgsArray(void *func, dim3 gridDim, dim3 blockDim, size_t dynUbufSize,
                                             aclrtStream stream, aclrtLaunchKernelCfg *cfg, void **args) {
-    return FORWARD(aclrtLaunchSIMTKernelWithArgsArray, check.add_launch(stream, nullptr), func, gridDim, blockDim,
-                   dynUbufSize, stream, cfg, args);
+    return LAUNCH(aclrtLaunchSIMTKernelWithArgsArray, nullptr, func, gridDim, blockDim, dynUbufSize, stream, cfg, args);
 }
 
 aclError aclrtLaunchSIMTKernelWithHostArgs(void *func, dim3 gridDim, dim3 blockDim, size_t dynUbufSize,
                                            aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *hostArgs,
                                            size_t argsSize, aclrtPlaceHolderInfo *placeHolderArray,
                                            size_t placeHolderNum) {
-    return FORWARD(aclrtLaunchSIMTKernelWithHostArgs, check.add_launch(stream, nullptr), func, gridDim, blockDim,
-                   dynUbufSize, stream, cfg, hostArgs, argsSize, placeHolderArray, placeHolderNum);
+    return LAUNCH(aclrtLaunchSIMTKernelWithHostArgs, nullptr, func, gridDim, blockDim, dynUbufSize, stream, cfg,
+                  hostArgs, argsSize, placeHolderArray, placeHolderNum);
 }
 
 // --- graphs and models -----------------------------------------------------------------------------------------------

@@ -126,6 +126,16 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
         "aclrtQueryEventStatus", event, [&] { return *status == ACL_EVENT_RECORDED_STATUS_COMPLETE; }, event, status);
 }
 
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
+    return ask<aclrtQueryEventWaitStatus>(
+        "aclrtQueryEventWaitStatus", event, [&] { return *status == ACL_EVENT_WAIT_STATUS_COMPLETE; }, event, status);
+}
+
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+    return FORWARD(aclrtEventElapsedTime, check.learn(check.records_of(startEvent));
+                   check.learn(check.records_of(endEvent)), ms, startEvent, endEvent);
+}
+
 // --- notifies --------------------------------------------------------------------------------------------------------
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {

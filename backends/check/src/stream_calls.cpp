@@ -49,6 +49,17 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
                                                           timeout);
 }
 
+// Aborted tasks are over, too.
+
+aclError aclrtStreamAbort(aclrtStream stream) {
+    return synchronize<aclrtStreamAbort>("aclrtStreamAbort", of_stream(stream), kAlways, stream);
+}
+
+aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
+    const auto newest = [=](Check &check) { return check.newest_of_device(static_cast<std::uint32_t>(deviceId)); };
+    return synchronize<aclrtDeviceTaskAbort>("aclrtDeviceTaskAbort", newest, kAlways, deviceId, timeout);
+}
+
 // Ends are noted first: as soon as a handle is destroyed, another object may get it.
 
 aclError aclrtDestroyStream(aclrtStream stream) {

@@ -31,13 +31,20 @@ StreamState &Streams::of(aclrtStream stream) {
         known->context = current_context();
         std::int32_t number = 0;
         std::int32_t device = 0;
-        VENDOR(aclrtStreamGetId)(stream, &number);
+        if (const auto ask = VENDOR(aclrtStreamGetId)) {
+            ask(stream, &number);
+        }
         VENDOR(aclrtGetDevice)(&device);
         known->number = static_cast<std::uint32_t>(number);
         known->device = static_cast<std::uint32_t>(device);
         by_serial_[known->serial] = known.get();
     }
     return *known;
+}
+
+StreamState *Streams::find(aclrtStream stream) const {
+    const auto found = known_.find(stream == nullptr ? default_stream() : stream);
+    return found == known_.end() ? nullptr : found->second.get();
 }
 
 StreamState *Streams::find(std::uint64_t serial) const {

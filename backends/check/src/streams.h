@@ -36,6 +36,7 @@ class Streams {
   public:
     // Returns the stream, which is known from its first use on. NULL is the default stream of the current context.
     StreamState &of(aclrtStream stream);
+    StreamState *find(aclrtStream stream) const;  // nullptr if it has no task
     StreamState *find(std::uint64_t serial) const;
     void forget(const StreamState &stream);
     template <class Function>
