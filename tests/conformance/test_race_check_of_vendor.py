@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The race check in front of the vendor's library, whose part the double plays.
 
-It has the rules of the simulator's check; programs for these are in test_race_check.py. What it does not see is
-unknown, and never reported.
+It has the rules of the simulator's check; programs for these are in test_race_check.py. Accesses that it does
+not see are never reported.
 """
 
 from __future__ import annotations

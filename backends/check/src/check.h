@@ -1,8 +1,8 @@
 // Race check of a program on the vendor's library: derives from the program's calls what the simulator knows as facts.
 //
 // The end of a task is not seen, and is not needed: the detector orders tasks by the calls that submit them. Only a
-// wait without a record, and a host function that has not run, keep their task open. What cannot be known counts as
-// ordered, so that races may be missed, but none is invented.
+// wait without a record, and a host function that has not run, keep their task open. Order that cannot be
+// known is assumed, so that races may be missed, but none is invented.
 #pragma once
 
 #include <cstdint>

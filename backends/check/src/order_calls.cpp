@@ -32,7 +32,7 @@ std::function<bool(std::uint64_t)> counts(const aclrtCntNotifyWaitInfo &info) {
 
 std::function<bool(std::uint64_t)> compares(std::uint64_t wanted, uint32_t flag) {
     switch (flag) {
-        case ACL_STREAM_WAIT_VALUE_GEQ:  // of numbers that may wrap around
+        case ACL_STREAM_WAIT_VALUE_GEQ:  // signed difference, which may wrap
             return [=](std::uint64_t value) { return static_cast<std::int64_t>(value - wanted) >= 0; };
         case ACL_STREAM_WAIT_VALUE_EQ:
             return [=](std::uint64_t value) { return value == wanted; };

@@ -13,7 +13,7 @@ aclrtContext current_context() {
     return ask != nullptr && ask(&context) == ACL_SUCCESS ? context : nullptr;
 }
 
-// Releases before 8.5 do not say which stream it is; the context then stands for it.
+// Releases before 8.5 do not say which stream it is; the context is then used in its place.
 aclrtStream default_stream() {
     aclrtStream stream = nullptr;
     const auto ask = VENDOR(aclrtCtxGetCurrentDefaultStream);

@@ -27,7 +27,7 @@ struct StreamState {
         std::uint64_t sequence;
         Point before;
     };
-    std::deque<Order> order;  // of tasks that are not known to be over
+    std::deque<Order> order;  // tasks before those that are not known to be over
 
     Point newest() const { return {serial, submitted}; }
 };

@@ -1,4 +1,4 @@
-// Functions of the vendor's library, which this library stands before under the same names.
+// Functions of the vendor's library. This library has functions of the same names in front of them.
 #pragma once
 
 #include "abi/acl.h"
