@@ -13,7 +13,7 @@ aclrtContext current_context() {
     return ask != nullptr && ask(&context) == ACL_SUCCESS ? context : nullptr;
 }
 
-// Releases before 8.5 do not say which stream it is; the context is then used in its place.
+// Releases before 8.5 do not say which stream it is; then the context identifies it.
 aclrtStream default_stream() {
     aclrtStream stream = nullptr;
     const auto ask = VENDOR(aclrtCtxGetCurrentDefaultStream);
