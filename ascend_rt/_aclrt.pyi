@@ -1101,6 +1101,8 @@ class Lib:
         """const void *ascend_rt_shared_parts(void)."""
     def ascend_rt_open(self, path: Any, error: Any, error_size: int, /) -> int:
         """int ascend_rt_open(const char *path, char *error, size_t error_size)."""
+    def ascend_rt_wrap(self, path: Any, error: Any, error_size: int, /) -> int:
+        """int ascend_rt_wrap(const char *path, char *error, size_t error_size)."""
     def ascend_rt_forget(self) -> None:
         """void ascend_rt_forget(void)."""
     def ascend_rt_refuse_calls(self) -> None:

@@ -37,16 +37,38 @@ static void fill(ascend_rt_slot *slot, void *library) {
     }
 }
 
-int ascend_rt_open(const char *path, char *error, size_t error_size) {
+static void *open_library(const char *path, char *error, size_t error_size) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *reason = dlerror();
         snprintf(error, error_size, "%s", reason != NULL ? reason : "unknown reason");
+    }
+    return library;
+}
+
+int ascend_rt_open(const char *path, char *error, size_t error_size) {
+    void *library = open_library(path, error, error_size);
+    if (library == NULL) {
         return -1;
     }
     for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
         if (!ascend_rt_slots[i].present) {
             fill(&ascend_rt_slots[i], library);
+        }
+    }
+    return 0;
+}
+
+int ascend_rt_wrap(const char *path, char *error, size_t error_size) {
+    void *library = open_library(path, error, error_size);
+    if (library == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < ascend_rt_slot_count; ++i) {
+        ascend_rt_slot *slot = &ascend_rt_slots[i];
+        bool is_additional = strncmp(slot->name, "aclsim", strlen("aclsim")) == 0;
+        if ((slot->present || is_additional) && dlsym(library, slot->name) != NULL) {
+            fill(slot, library);
         }
     }
     return 0;

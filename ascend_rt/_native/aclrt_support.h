@@ -115,6 +115,9 @@ const void *ascend_rt_shared_parts(void);
 /* Opens a library and fills the slots that are still empty; returns 0, or -1 with the dynamic loader's text in error.
  */
 int ascend_rt_open(const char *path, char *error, size_t error_size);
+/* Opens a library that passes calls on to the opened ones: its functions replace theirs, and its control functions are
+ * added. Returns the same. */
+int ascend_rt_wrap(const char *path, char *error, size_t error_size);
 /* Forgets the functions of the libraries, which stay open. */
 void ascend_rt_forget(void);
 /* Lets all slots refuse calls from now on. Calls with a time limit still reach the library, until it is forgotten. */

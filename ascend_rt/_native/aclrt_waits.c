@@ -190,18 +190,16 @@ int ascend_rt_synchronize(const ascend_rt_awaited *awaited, void *object, int32_
     return is_timeout(code) ? WOULD_WAIT : code;
 }
 
-static aclError (*note_end)(void); /* the simulator's; NULL: there is none */
+static aclError (*note_end)(void); /* refused where nothing checks the program */
 
 static void end_at_once(int status, void *nothing) {
     (void)nothing;
-    if (note_end != NULL) {
-        note_end();
-    }
+    note_end();
     fflush(NULL);
     _exit(status);
 }
 
 void ascend_rt_skip_destructors(void) {
-    note_end = is_simulator ? ASCEND_RT_IN_LIBRARY(aclsimNoteEnd) : NULL;
+    note_end = ASCEND_RT_IN_LIBRARY(aclsimNoteEnd);
     on_exit(end_at_once, NULL);
 }

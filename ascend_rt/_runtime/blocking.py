@@ -13,6 +13,7 @@ device looks at. Tasks of asyncio wait in the same way.
 from __future__ import annotations
 
 import _thread
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from math import ceil
@@ -31,6 +32,8 @@ WOULD_WAIT = -1
 
 ATTEMPT_MS = 50
 """Limit of a call that is repeated until it succeeds: it ends that soon after a signal, or when its waiter leaves."""
+
+_FOLLOWS_THREADS = os.environ.get("ASCEND_RT_CHECK_HOST_THREADS") == "1"
 
 _INTERRUPTED = lib.ACL_ERROR_RT_WAIT_TIMEOUT  # only the simulator, for a signal of the main thread
 
@@ -69,6 +72,10 @@ class _Call:
             self._message = recent_message()
         except BaseException as error:  # the library lacks the function, say, or the program ends
             self._error = error
+        if _FOLLOWS_THREADS:
+            from ascend_rt._startup import host_threads
+
+            host_threads.release(self)
         self.has_ended = True
         tell()
 
@@ -86,6 +93,10 @@ class _Call:
 
     def result(self) -> tuple[int, str]:
         """Return the code and the runtime's text for it, or raise what the call has raised."""
+        if _FOLLOWS_THREADS:  # the waiter knows what the other thread has learned
+            from ascend_rt._startup import host_threads
+
+            host_threads.acquire(self)
         error, self._error = self._error, None  # or its traceback would be a cycle
         if error is not None:
             raise error

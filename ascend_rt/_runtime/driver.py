@@ -64,6 +64,11 @@ ffi: Any = _aclrt.ffi
 _raw: Any = _aclrt.lib
 _POINTER = ffi.typeof("void *")
 
+WRAPPERS = "ASCEND_RT_CHECK_LIBRARY"
+"""The variable with the path of a library before the vendor's, by which ``ascend-rt check`` sees the calls."""
+# Variables that make a library report places in the program.
+_SHOWING_PLACES = {"sim": ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_SIM_STRICT"), "cann": (WRAPPERS,)}
+
 _lock = locks.new_lock()
 _asked: tuple[str, str] | None = None  # the backend that was chosen, and by what: "use()", or an option
 _opened: BackendSelection | None = None
@@ -384,7 +389,7 @@ def load() -> BackendSelection:
         chosen = choice()
         chosen.paths = _open(chosen)
         _opened = chosen
-        if chosen.backend == "sim" and any(map(os.environ.get, ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_SIM_STRICT"))):
+        if any(map(os.environ.get, _SHOWING_PLACES[chosen.backend])):
             from ascend_rt._runtime import call_site
 
             call_site.install()
@@ -423,6 +428,8 @@ def _open(choice: BackendSelection) -> tuple[str, ...]:
     _raw.ascend_rt_prepare_waits(_main_thread(), choice.backend == "sim")
     for path in choice.paths:
         _open_file(path)
+    if choice.backend == "cann" and (wrappers := os.environ.get(WRAPPERS)):
+        _open_file(wrappers, _raw.ascend_rt_wrap)
     _table.__dict__.update(_raw.__dict__)
     missing = _missing()
     _elsewhere.update(name for name in missing if _side_library_of(name))
@@ -447,9 +454,9 @@ def _main_thread() -> int | None:
     return main_thread().ident
 
 
-def _open_file(path: str) -> None:
+def _open_file(path: str, open_library: Callable[..., int] = _raw.ascend_rt_open) -> None:
     error = ffi.new("char[]", 1024)
-    if _raw.ascend_rt_open(os.fsencode(path), error, len(error)):
+    if open_library(os.fsencode(path), error, len(error)):
         text = ffi.string(error).decode(errors="replace")
         raise LibraryError(f"{path} cannot be loaded: {text}")
 

@@ -16,7 +16,9 @@ from typing import NamedTuple
 from ascend_rt import __version__
 from ascend_rt._check import child, findings, ignores, json_report, page, sarif, text, words
 from ascend_rt._check.outcome import Outcome, Program
+from ascend_rt._runtime import driver
 from ascend_rt._startup.install_hint import install_hint
+from ascend_rt.backends import check as check_library
 from ascend_rt.backends import python_program
 from ascend_rt.backends.sim import library_directory
 from ascend_rt.cli import run, terminal
@@ -50,6 +52,8 @@ CHECKS = {
 }
 
 _OF_SIMULATOR = ("races", "deadlocks", "memory")
+
+_SUSPICIOUS_WAIT = "60"  # seconds; the vendor's library does not know what a wait waits for
 
 FORMATS: dict[str, Callable[[Outcome], str]] = {
     "text": text.text,
@@ -90,13 +94,11 @@ def main(arguments: argparse.Namespace) -> int:
             pass  # before the program starts, which may take hours
     environment, backend = run.environment_for("check")
     with tempfile.TemporaryDirectory(prefix="ascend_rt-check-", ignore_cleanup_errors=True) as directory:
-        environment |= variables(checks, directory)
+        environment |= variables(checks, directory) if backend == "sim" else variables_of_vendor(checks, directory)
         sys.stdout.flush()
         with terminal.explained(f"start {command[0]}"):
             returncode = child.run(command, environment)
         found = findings.read(Path(directory))
-    if backend == "cann" and not found.checks:
-        raise terminal.CommandError("the program ran on the vendor's library, where nothing was checked; see --backend")
     ignores.apply(found, {*found.files, *_script(command)}, checks)
     outcome = Outcome(Program(shown, returncode), found, arguments.hints)
     _write(outcome, arguments.format, arguments.output)
@@ -136,6 +138,31 @@ def variables(checks: list[str], directory: str) -> dict[str, str]:
     if "races" in checks and system_calls.exists():  # for pinned memory that a program gives to read() and the like
         found["LD_PRELOAD"] = os.pathsep.join(filter(None, (str(system_calls), os.environ.get("LD_PRELOAD"))))
     return found
+
+
+def variables_of_vendor(checks: list[str], directory: str) -> dict[str, str]:
+    """Return the same for the vendor's library, where a library before it looks for races.
+
+    Raises
+    ------
+    CommandError
+        None of the checks is possible there, or the library is not installed.
+    """
+    if "memory" in checks:
+        raise terminal.CommandError("--memory needs the simulator: --backend sim")
+    if "races" not in checks:
+        raise terminal.CommandError("--no-races leaves nothing that can be seen on the vendor's library")
+    wrappers = check_library.library_path()
+    if not os.path.exists(wrappers):
+        raise terminal.CommandError(f"the check of the vendor's library is not installed: {wrappers}")
+    watchdog = os.environ.get("ASCEND_RT_CHECK_WATCHDOG") or _SUSPICIOUS_WAIT
+    return variables(checks, directory) | {
+        "ASCEND_RT_SIM_CHECK": "",
+        "ASCEND_RT_CHECK_WATCHDOG": watchdog if "deadlocks" in checks else "",
+        "ASCEND_RT_CHECK_WRAPS": os.pathsep.join(driver.choice().paths),
+        driver.WRAPPERS: wrappers,
+        "LD_PRELOAD": os.pathsep.join(filter(None, (wrappers, os.environ.get("LD_PRELOAD")))),
+    }
 
 
 def _script(command: list[str]) -> list[str]:

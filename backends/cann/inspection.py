@@ -22,6 +22,7 @@ from ascend_rt.backends.cann.places import NAMED, Candidate
 
 _DEFAULT_SECONDS = 30.0
 _NOT_FOUND = "not where the dynamic loader looks; give its directory too, or add that to LD_LIBRARY_PATH"
+_CHECKED = "ASCEND_RT_SIM_CHECK_DIRECTORY"  # the child is not part of the program that is checked
 _STUB_DIRECTORIES = ("devlib", "stub", "stubs")
 
 # e_machine of the ELF header.
@@ -155,7 +156,14 @@ def _run(question: str, paths: tuple[str, ...], file: IO[bytes], seconds: float)
     command = [python_program(), "-I", "-S", probe.__file__, str(file.fileno()), question, *paths]
     null = subprocess.DEVNULL
     child = subprocess.run(
-        command, pass_fds=(file.fileno(),), stdin=null, stdout=null, stderr=null, timeout=seconds, check=False
+        command,
+        env={name: value for name, value in os.environ.items() if name != _CHECKED},
+        pass_fds=(file.fileno(),),
+        stdin=null,
+        stdout=null,
+        stderr=null,
+        timeout=seconds,
+        check=False,
     )
     return child.returncode
 

@@ -14,7 +14,17 @@ pytestmark = pytest.mark.simulator("independent")
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "semantics"
-TREES = ["ascend_rt", "backends/abi", "backends/cann", "backends/sim", "benchmarks", "docs/semantics", "tests", "tools"]
+TREES = [
+    "ascend_rt",
+    "backends/abi",
+    "backends/cann",
+    "backends/check",
+    "backends/sim",
+    "benchmarks",
+    "docs/semantics",
+    "tests",
+    "tools",
+]
 SUFFIXES = {".c", ".cpp", ".h", ".py", ".md"}
 
 COMMENT = re.compile(r"^([ \t]*)(//|#)", re.MULTILINE)  # a citation may go on in the next line

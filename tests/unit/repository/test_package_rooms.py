@@ -69,7 +69,16 @@ def imports_in(package: Path) -> list[Import]:
     paths = {path: path.relative_to(package).with_suffix("").parts for path in sorted(package.rglob("*.py"))}
     modules = {path: ".".join(parts).removesuffix("__init__").rstrip(".") for path, parts in paths.items()}
     rooms = {path.name for path in package.iterdir() if path.is_dir()}
-    names = {*modules.values(), *rooms, "_native.handles", "_aclrt", "pyacl._pyacl", "backends.cann", "backends.sim"}
+    names = {
+        *modules.values(),
+        *rooms,
+        "_native.handles",
+        "_aclrt",
+        "pyacl._pyacl",
+        "backends.cann",
+        "backends.check",
+        "backends.sim",
+    }
     return [
         found
         for path, module in modules.items()

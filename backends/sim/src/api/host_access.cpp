@@ -1,7 +1,7 @@
 // Uses of memory by code of the program, and order between its threads, as the program notes them.
 #include "api/entry.h"
+#include "engine/operands.h"
 #include "engine/thread.h"
-#include "tasks/declared_accesses.h"
 
 using namespace aclsim;
 

@@ -5,6 +5,7 @@
 #include "api/entry.h"
 #include "control/faults.h"
 #include "control/stall.h"
+#include "engine/operands.h"
 #include "engine/thread.h"
 #include "memory/memory.h"
 #include "observe/memory_check.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "api/entry.h"
+#include "engine/operands.h"
 #include "memory/extent.h"
-#include "tasks/declared_accesses.h"
 
 using namespace aclsim;
 

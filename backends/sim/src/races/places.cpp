@@ -28,11 +28,6 @@ bool are_equal(const CallPlace &one, const CallPlace &other) {
 
 }  // namespace
 
-PlaceId Places::present() {
-    const CurrentCall *const call = current_call();
-    return call == nullptr ? 0 : find(call->name(), call->place);
-}
-
 PlaceId Places::find(const char *function, const CallPlace &frames) {
     const std::uint64_t hash = hash_of(function, frames);
     const auto range = by_hash_.equal_range(hash);

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <utility>
 
-#include "support/config.h"
 #include "support/json.h"
 #include "support/text.h"
 
@@ -22,8 +21,8 @@ namespace {
 std::atomic<std::uint64_t> g_findings{0};
 
 std::string first_line() {
-    return R"({"kind":"process","format":1,"pid":)" + std::to_string(getpid()) + R"(,"product":)" +
-           quoted(config().product->name) + R"(,"checks":)" + json_strings(names_of_checks(config())) + "}";
+    return R"({"kind":"process","format":1,"pid":)" + std::to_string(getpid()) + R"(,)" + checked_process().fields +
+           "}";
 }
 
 // File of the process; never destroyed, because threads may outlive main().
@@ -62,7 +61,7 @@ class File {
 
   private:
     bool open_file() {
-        const std::string path = config().check_directory + "/" + std::to_string(getpid()) + ".jsonl";
+        const std::string path = checked_process().directory + "/" + std::to_string(getpid()) + ".jsonl";
         file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (file_ < 0) {
             note_failure(path.c_str());
@@ -86,8 +85,8 @@ class File {
     void note_failure(const char *what) {
         const int error = errno;
         if (!std::exchange(has_failed_, true)) {
-            std::fprintf(stderr, "ascend_rt simulator: ASCEND_RT_SIM_CHECK_DIRECTORY: %s cannot be written: %s\n", what,
-                         std::strerror(error));
+            std::fprintf(stderr, "%s: ASCEND_RT_SIM_CHECK_DIRECTORY: %s cannot be written: %s\n",
+                         checked_process().checker, what, std::strerror(error));
         }
     }
 
@@ -116,7 +115,7 @@ std::string json_strings(const std::vector<std::string> &texts) {
     return "[" + list + "]";
 }
 
-bool writes_findings() { return !config().check_directory.empty(); }
+bool writes_findings() { return !checked_process().directory.empty(); }
 
 void begin_findings() {
     if (writes_findings()) {
@@ -130,7 +129,7 @@ void write_finding(std::string_view object) noexcept {
     try {
         file().write(object);
     } catch (const std::exception &) {  // no memory for the name of the file
-        std::fputs("ascend_rt simulator: the host is out of memory; a finding is lost\n", stderr);
+        std::fprintf(stderr, "%s: the host is out of memory; a finding is lost\n", checked_process().checker);
     }
 }
 

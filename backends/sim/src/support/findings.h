@@ -15,6 +15,14 @@
 
 namespace aclsim {
 
+// Description of the process by the library that checks it, which defines the function.
+struct CheckedProcess {
+    const char *checker;    // begin of messages on standard error
+    std::string directory;  // empty: there is none
+    std::string fields;     // of the first line, in JSON
+};
+CheckedProcess checked_process();
+
 // Any thread may call these functions, with or without the engine lock.
 
 bool writes_findings();  // a directory is set

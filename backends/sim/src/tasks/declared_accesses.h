@@ -12,8 +12,6 @@ namespace aclsim {
 
 class Memory;
 
-// Converts operands to ranges of memory; operands without elements have none. Fails with ACL_ERROR_INVALID_PARAM.
-std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t count);
 // Declares the accesses of the next kernel that the calling thread launches or adds to a graph. Replaces its earlier
 // declaration.
 void declare_accesses(std::vector<Access> accesses);

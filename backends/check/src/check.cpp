@@ -1,0 +1,514 @@
+#include "check.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "call.h"
+#include "support/json.h"
+#include "support/text.h"
+#include "vendor.h"
+
+namespace aclsim::wrapped {
+
+using races::BlockKind;
+using races::Mode;
+using races::Operand;
+using races::PlaceId;
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;  // bytes that a value wait compares
+
+std::uint32_t thread_number() {
+    static thread_local const auto number = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    return number;
+}
+
+std::uint32_t current_device() {
+    std::int32_t device = 0;
+    VENDOR(aclrtGetDevice)(&device);
+    return static_cast<std::uint32_t>(device);
+}
+
+bool follows_host_threads() {
+    const char *const variable = std::getenv("ASCEND_RT_CHECK_HOST_THREADS");
+    return variable != nullptr && std::string(variable) == "1";
+}
+
+void write_unseen(const std::string &text) { write_finding(R"({"kind":"unseen","text":)" + quoted(text) + "}"); }
+
+std::atomic<bool> g_exists{false};
+
+// Accesses that the thread has declared for its next launch.
+thread_local Declared t_declared;
+
+Mode mode_of(const Access &access, bool is_atomic) {
+    return is_atomic ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
+}
+
+bool is_of_host(const Access &access, aclrtMemcpyKind kind) {
+    const bool is_source = access.mode == AccessMode::Read;
+    switch (kind) {
+        case ACL_MEMCPY_HOST_TO_DEVICE:
+            return is_source;
+        case ACL_MEMCPY_DEVICE_TO_HOST:
+            return !is_source;
+        case ACL_MEMCPY_HOST_TO_HOST:
+        case ACL_MEMCPY_DEFAULT:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+bool Check::is_on() {
+    static const bool is_so = writes_findings();
+    return is_so;
+}
+
+Check &Check::get() {
+    static Check *const instance = [] {
+        auto *const created = new Check;
+        g_exists.store(true, std::memory_order_release);
+        return created;
+    }();
+    return *instance;
+}
+
+bool Check::exists() { return g_exists.load(std::memory_order_acquire); }
+
+Check::Check() : reports_(places_, output_), detector_(places_, reports_, follows_host_threads()) {
+    begin_findings();
+    write_unseen(
+        "work that libraries give to a device past the functions of the runtime, other processes, and loads and stores "
+        "of the host, except those of numpy to pinned memory");
+}
+
+void Check::give_up() {
+    is_over_ = true;
+    write_unseen("everything after the host had no memory for the check");
+}
+
+void Check::finish() {
+    if (std::exchange(is_over_, true)) {
+        return;
+    }
+    detector_.finish();
+    reports_.finish();
+    if (launches_ > 0) {
+        write_unseen(
+            "the accesses of " + std::to_string(launches_) +
+            (launches_ == 1 ? " launch of a kernel that declared none" : " launches of kernels that declared none"));
+    }
+    if (graphs_ > 0) {
+        write_unseen("the accesses of " + std::to_string(graphs_) +
+                     (graphs_ == 1 ? " execution of a graph or a model" : " executions of graphs or models"));
+    }
+}
+
+races::Caller Check::caller() const { return {thread_number(), t_running}; }
+
+PlaceId Check::place() {
+    const Call *const call = Call::present();
+    return call == nullptr ? 0 : places_.find(call->function, call->place);
+}
+
+// --- tasks -----------------------------------------------------------------------------------------------------------
+
+bool Check::is_captured(aclrtStream stream) const {
+    if (!has_captures_) {
+        return false;
+    }
+    aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+    aclmdlRI graph = nullptr;
+    const auto ask = VENDOR(aclmdlRICaptureGetInfo);
+    return ask(stream, &status, &graph) == ACL_SUCCESS && status != ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+}
+
+StreamState *Check::running(aclrtStream stream) {
+    if (is_captured(stream)) {
+        return nullptr;
+    }
+    StreamState &found = streams_.of(stream);
+    return found.is_kept ? nullptr : &found;
+}
+
+bool Check::is_kept(aclrtStream stream) { return running(stream) == nullptr; }
+
+Point Check::submit(StreamState &stream, std::vector<Operand> operands, std::uint64_t batch) {
+    const Point task{stream.serial, ++stream.submitted};
+    forget_words(operands);
+    detector_.submit({stream.serial, stream.number, stream.device}, task.sequence, {caller(), place(), batch},
+                     std::move(operands));
+    return task;
+}
+
+Point Check::add_task(aclrtStream stream, std::vector<Operand> operands, std::uint64_t batch) {
+    StreamState *const found = running(stream);
+    if (found == nullptr) {
+        return {};
+    }
+    const Point task = submit(*found, std::move(operands), batch);
+    detector_.end_task(task, /*is_dropped=*/false);
+    return task;
+}
+
+Point Check::add_open_task(aclrtStream stream, Condition *condition) {
+    StreamState *const found = running(stream);
+    if (found == nullptr) {
+        return {};
+    }
+    const Point task = submit(*found, {}, 0);
+    found->open[task.sequence] = condition;
+    return task;
+}
+
+void Check::end_task(Point task) {
+    if (StreamState *const stream = streams_.find(task.stream)) {
+        stream->open.erase(task.sequence);
+    }
+    detector_.end_task(task, /*is_dropped=*/false);
+}
+
+void Check::add_unseen_task(aclrtStream stream) { graphs_ += add_task(stream).stream == 0 ? 0 : 1; }
+
+void Check::declare(std::vector<Access> accesses) { t_declared = std::move(accesses); }
+
+Declared Check::take_declared() { return std::exchange(t_declared, std::nullopt); }
+
+void Check::add_launch(aclrtStream stream, aclrtFuncHandle function, const Declared &declared) {
+    const Point task = add_task(stream, declared ? operands_of(*declared) : std::vector<Operand>());
+    if (task.stream == 0) {
+        return;
+    }
+    launches_ += declared ? 0 : 1;
+    std::string &kernel = places_[place()].kernel;
+    char name[256] = "";
+    const auto ask = VENDOR(aclrtGetFunctionName);
+    if (declared && kernel.empty() && ask != nullptr && ask(function, sizeof name, name) == ACL_SUCCESS) {
+        kernel = name;
+    }
+}
+
+// --- order -----------------------------------------------------------------------------------------------------------
+
+void Check::order(Point before, Point after) {
+    detector_.order({before, after, Ordering::Event});
+    if (StreamState *const stream = streams_.find(after.stream)) {
+        stream->order.push_back({after.sequence, before});
+    }
+}
+
+// Something that was not seen comes before the task: it may have come after everything, as another process may.
+void Check::order_after_all(Point task) { detector_.order({{}, task, Ordering::IpcEvent, /*process=*/1}); }
+
+void Check::bind(const std::vector<Bound> &bound) {
+    for (const Bound &it : bound) {
+        for (const Point &record : it.records) {
+            order(record, it.wait);
+        }
+        end_task(it.wait);
+    }
+}
+
+void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
+    wait.task = add_open_task(stream, &condition);
+    if (wait.task.stream == 0) {
+        condition.is_unseen = true;
+        return;
+    }
+    if (condition.is_unseen) {
+        order_after_all(wait.task);
+        end_task(wait.task);
+        return;
+    }
+    detector_.wait(wait.task, place(), {WaitBinding::State::Any});
+    bind(condition.add(std::move(wait)));
+}
+
+// Nothing can satisfy the waits any more, but a call that was not seen.
+void Check::abandon(const Condition &condition) {
+    for (const Wait &it : condition.open()) {
+        order_after_all(it.task);
+        end_task(it.task);
+    }
+}
+
+void Check::destroy_condition(const void *object) {
+    const auto found = conditions_.find(object);
+    if (found != conditions_.end()) {
+        abandon(*found->second);
+        conditions_.erase(found);
+    }
+}
+
+Latch &Check::word(void *address) {
+    std::unique_ptr<Latch> &known = words_[as_integer(address)];
+    if (known == nullptr) {
+        known = std::make_unique<Latch>();
+    }
+    known->note_unseen(unseen());
+    return *known;
+}
+
+// Other writes than value writes give words a value that is not known.
+void Check::forget_words(std::uintptr_t begin, std::uint64_t size) {
+    const std::uintptr_t first = begin - std::min<std::uintptr_t>(begin, kWord - 1);
+    for (auto word = words_.lower_bound(first); word != words_.end() && word->first < begin + size; ++word) {
+        word->second->reset();
+    }
+}
+
+void Check::forget_words(const std::vector<Operand> &operands) {
+    for (const Operand &it : operands) {
+        if (it.mode != Mode::Read && it.mode != Mode::Atomic) {
+            forget_words(it.block->address + static_cast<std::uintptr_t>(it.offset), it.size);
+        }
+    }
+}
+
+void Check::create_event(aclrtEvent event, bool is_manual, bool is_unseen) {
+    EventState &state = events_[event] = EventState();
+    state.manual = is_manual ? std::make_unique<Latch>() : nullptr;
+    state.is_unseen = is_unseen;
+}
+
+void Check::destroy_event(aclrtEvent event) {
+    const auto found = events_.find(event);
+    if (found == events_.end()) {
+        return;
+    }
+    if (found->second.manual != nullptr) {
+        abandon(*found->second.manual);
+    }
+    events_.erase(found);
+}
+
+void Check::record_event(aclrtEvent event, aclrtStream stream, bool is_external) {
+    const auto found = events_.find(event);
+    if (found == events_.end()) {
+        add_task(stream);
+        return;
+    }
+    EventState &state = found->second;
+    const Point task = add_task(stream);
+    if (task.stream == 0) {
+        state.is_unseen = state.is_unseen || is_external || state.manual != nullptr;
+        return;
+    }
+    state.record = task;
+    if (state.manual != nullptr) {
+        bind(state.manual->record(task, 1, 0));
+    }
+}
+
+void Check::wait_for_event(aclrtEvent event, aclrtStream stream) {
+    const auto found = events_.find(event);
+    if (is_kept(stream)) {
+        return;
+    }
+    if (found == events_.end() || found->second.is_unseen) {
+        const Point task = add_open_task(stream);
+        order_after_all(task);
+        end_task(task);
+    } else if (found->second.manual != nullptr) {
+        wait_for(*found->second.manual, stream, {});
+    } else if (found->second.record) {
+        const Point task = add_open_task(stream);
+        detector_.wait(task, place(), {WaitBinding::State::Record, *found->second.record});
+        bind({{task, {*found->second.record}}});
+    } else {
+        const StreamState &waiting = streams_.of(stream);
+        detector_.wait({waiting.serial, waiting.submitted + 1}, place(),
+                       {WaitBinding::State::NeverRecorded, {}, /*has_task=*/false});
+    }
+}
+
+void Check::reset_event(aclrtEvent event, aclrtStream stream) {
+    const auto found = events_.find(event);
+    if (add_task(stream).stream != 0 && found != events_.end() && found->second.manual != nullptr) {
+        found->second.manual->reset();
+    }
+}
+
+Points Check::records_of(aclrtEvent event) {
+    const auto found = events_.find(event);
+    if (found == events_.end() || found->second.is_unseen) {
+        Points all;
+        streams_.each([&](const StreamState &stream) { all.push_back(stream.newest()); });
+        return all;
+    }
+    const EventState &state = found->second;
+    if (state.manual != nullptr) {
+        return state.manual->first() == nullptr ? Points() : Points{*state.manual->first()};
+    }
+    return state.record ? Points{*state.record} : Points();
+}
+
+// --- knowledge of the host -------------------------------------------------------------------------------------------
+
+void Check::reach(Point task) {
+    Points reached{task};
+    while (!reached.empty()) {
+        const Point point = reached.back();
+        reached.pop_back();
+        StreamState *const stream = streams_.find(point.stream);
+        if (stream == nullptr || stream->over >= point.sequence) {
+            continue;
+        }
+        stream->over = point.sequence;
+        while (!stream->order.empty() && stream->order.front().sequence <= point.sequence) {
+            reached.push_back(stream->order.front().before);
+            stream->order.pop_front();
+        }
+        while (!stream->open.empty() && stream->open.begin()->first <= point.sequence) {
+            const auto [sequence, condition] = *stream->open.begin();
+            const Point open{stream->serial, sequence};
+            if (condition != nullptr) {  // satisfied unseen
+                condition->withdraw(open);
+                order_after_all(open);
+            }
+            end_task(open);
+        }
+    }
+}
+
+void Check::learn(const Points &tasks) {
+    for (const Point &task : tasks) {
+        if (task.sequence != 0) {
+            reach(task);
+            detector_.learn(caller(), task, place(), t_asks_quietly);
+        }
+    }
+}
+
+Points Check::newest_of(aclrtStream stream) {
+    const StreamState *const found = streams_.find(stream);
+    return found == nullptr ? Points() : Points{found->newest()};
+}
+
+Points Check::newest_of_device(std::optional<std::uint32_t> device) {
+    const std::uint32_t wanted = device ? *device : current_device();
+    Points newest;
+    streams_.each([&](const StreamState &stream) {
+        if (stream.device == wanted) {
+            newest.push_back(stream.newest());
+        }
+    });
+    return newest;
+}
+
+void Check::end_streams(const std::vector<StreamState *> &streams) {
+    for (StreamState *const stream : streams) {
+        learn({stream->newest()});
+        detector_.end_stream(stream->serial, caller());
+        streams_.forget(*stream);
+    }
+}
+
+void Check::end_stream(aclrtStream stream) {
+    if (StreamState *const found = streams_.find(stream)) {
+        end_streams({found});
+    }
+}
+
+void Check::end_context(aclrtContext context) {
+    std::vector<StreamState *> ended;
+    streams_.each([&](StreamState &stream) {
+        if (stream.context == context) {
+            ended.push_back(&stream);
+        }
+    });
+    end_streams(ended);
+}
+
+void Check::end_device(std::uint32_t device) {
+    std::vector<StreamState *> ended;
+    streams_.each([&](StreamState &stream) {
+        if (stream.device == device) {
+            ended.push_back(&stream);
+        }
+    });
+    end_streams(ended);
+}
+
+// --- memory ----------------------------------------------------------------------------------------------------------
+
+void Check::allocate(const void *address, std::uint64_t size, BlockKind kind) {
+    forget_words(as_integer(address), size);
+    detector_.allocate(caller(), as_integer(address), size, kind, place());
+}
+
+void Check::free(const void *address) { detector_.free(caller(), as_integer(address), place()); }
+
+void Check::allocate_in_stream(const void *address, std::uint64_t size, aclrtStream stream) {
+    const std::uintptr_t begin = as_integer(address);
+    if (is_kept(stream)) {
+        return;
+    }
+    forget_words(begin, size);
+    races::BlockRef block = detector_.allocate(caller(), begin, size, BlockKind::Pool, place());
+    const Point task = add_open_task(stream);
+    auto it = freed_.upper_bound(begin);
+    if (it != freed_.begin() && std::prev(it)->first + std::prev(it)->second.first > begin) {
+        --it;
+    }
+    while (it != freed_.end() && it->first < begin + size) {  // the pool reuses memory in the order of streams
+        order(it->second.second, task);
+        it = freed_.erase(it);
+    }
+    detector_.add_operands(task, {{std::move(block), 0, size, {}, Mode::Allocation, place(), ""}});
+    end_task(task);
+}
+
+void Check::free_in_stream(const void *address, aclrtStream stream) {
+    if (is_kept(stream)) {
+        return;
+    }
+    races::BlockRef block = detector_.blocks().release(as_integer(address));
+    if (block == nullptr) {
+        add_task(stream);
+        return;
+    }
+    const std::uint64_t size = block->size;
+    const Point task = add_task(stream, {{std::move(block), 0, size, {}, Mode::Free, place(), ""}});
+    freed_[as_integer(address)] = {size, task};
+}
+
+std::vector<Operand> Check::operands_of(const std::vector<Access> &accesses, bool is_atomic) {
+    std::vector<Operand> operands;
+    for (const Access &access : accesses) {
+        if (access.address != nullptr && access.size > 0) {
+            detector_.blocks().find(access, mode_of(access, is_atomic), place(), operands);
+        }
+    }
+    return operands;
+}
+
+void Check::access(const std::vector<Access> &accesses) {
+    std::vector<Operand> operands = operands_of(accesses);
+    if (!operands.empty()) {
+        forget_words(operands);
+        detector_.access(caller(), std::move(operands), place());
+    }
+}
+
+void Check::add_copy(const std::vector<Access> &accesses, aclrtMemcpyKind kind, aclrtStream stream) {
+    const bool is_pageable = std::any_of(accesses.begin(), accesses.end(), [&](const Access &it) {
+        return is_of_host(it, kind) && operands_of({it}).empty();
+    });
+    const Point task = add_task(stream, operands_of(accesses));
+    if (is_pageable) {
+        learn({task});
+    }
+}
+
+}  // namespace aclsim::wrapped

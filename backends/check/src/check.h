@@ -1,0 +1,162 @@
+// Race check of a program on the vendor's library: derives from the program's calls what the simulator knows as facts.
+//
+// The end of a task is not seen, and is not needed: the detector orders tasks by the calls that submit them. Only a
+// wait without a record, and a host function that has not run, keep their task open. Order that cannot be
+// known is assumed, so that races may be missed, but none is invented.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "abi/acl.h"
+#include "condition.h"
+#include "races/detector.h"
+#include "streams.h"
+#include "support/findings.h"
+
+namespace aclsim::wrapped {
+
+struct EventState {
+    std::optional<Point> record;    // the newest
+    std::unique_ptr<Latch> manual;  // of an event with manual reset
+    bool is_unseen = false;         // graphs or other processes may record it
+};
+
+using Declared = std::optional<std::vector<Access>>;
+
+class Check {
+  public:
+    static bool is_on();  // findings have a directory
+    static Check &get();  // created at the first call, never destroyed
+    static bool exists();
+    std::mutex mutex;  // guards all that follows
+    bool is_over() const { return is_over_; }
+    void give_up();  // without reports about what follows
+    void finish();   // completes the findings
+
+    // --- tasks ------------------------------------------------------------------------------------------------------
+    // Adds a task of the calling thread. Returns no task if a graph or a model keeps it instead.
+    Point add_task(aclrtStream stream, std::vector<races::Operand> operands = {}, std::uint64_t batch = 0);
+    Point add_open_task(aclrtStream stream, Condition *condition = nullptr);
+    void end_task(Point task);
+    // Adds one that may access any memory.
+    void add_unseen_task(aclrtStream stream);
+    std::uint64_t new_batch() { return ++batches_; }
+    // Accesses that the thread has declared for its next launch.
+    void declare(std::vector<Access> accesses);
+    Declared take_declared();
+    // Adds the launch of a kernel.
+    void add_launch(aclrtStream stream, aclrtFuncHandle function, const Declared &declared);
+
+    void bind_to_model(aclrtStream stream, bool is_bound) { streams_.of(stream).is_kept = is_bound; }
+    void begin_captures() { has_captures_ = true; }
+
+    // --- order ------------------------------------------------------------------------------------------------------
+    void create_event(aclrtEvent event, bool is_manual, bool is_unseen);
+    void destroy_event(aclrtEvent event);
+    void record_event(aclrtEvent event, aclrtStream stream, bool is_external);
+    void wait_for_event(aclrtEvent event, aclrtStream stream);
+    void reset_event(aclrtEvent event, aclrtStream stream);
+    Points records_of(aclrtEvent event);
+
+    template <class Kind>
+    Kind &condition(const void *object);
+    void destroy_condition(const void *object);
+    bool is_kept(aclrtStream stream);
+    // Tasks wait for a condition; record() returns the waits that a task satisfies.
+    void wait_for(Condition &condition, aclrtStream stream, Wait wait);
+    template <class Record>
+    void record_in(Condition &condition, aclrtStream stream, Record record, std::vector<races::Operand> operands = {});
+    // Words in memory, of 8 bytes.
+    Latch &word(void *address);
+    std::uint64_t unseen() const { return launches_ + graphs_; }
+
+    // The host learns that the tasks are over.
+    void learn(const Points &tasks);
+    Points newest_of(aclrtStream stream);
+    Points newest_of_device(std::optional<std::uint32_t> device);  // without one, of the current device
+    void end_stream(aclrtStream stream);
+    void end_context(aclrtContext context);
+    void end_device(std::uint32_t device);
+
+    // --- memory -----------------------------------------------------------------------------------------------------
+    void allocate(const void *address, std::uint64_t size, races::BlockKind kind);
+    void free(const void *address);
+    void allocate_in_stream(const void *address, std::uint64_t size, aclrtStream stream);
+    void free_in_stream(const void *address, aclrtStream stream);
+    std::vector<races::Operand> operands_of(const std::vector<Access> &accesses, bool is_atomic = false);
+    // The host accesses memory in the present call, or in the host function that the thread runs.
+    void access(const std::vector<Access> &accesses);
+    // Adds a copy, after which the host goes on only when it is done if it uses pageable memory.
+    void add_copy(const std::vector<Access> &accesses, aclrtMemcpyKind kind, aclrtStream stream);
+
+    races::Detector &detector() { return detector_; }
+    races::Caller caller() const;
+
+  private:
+    class Findings final : public races::Output {
+      public:
+        std::uint64_t number() override { return next_finding(); }
+        void write(const std::string &json) override { write_finding(json); }
+    };
+    Check();
+    races::PlaceId place();
+    StreamState *running(aclrtStream stream);  // nullptr if the stream's tasks are kept
+    bool is_captured(aclrtStream stream) const;
+    Point submit(StreamState &stream, std::vector<races::Operand> operands, std::uint64_t batch);
+    void order(Point before, Point after);
+    void order_after_all(Point task);
+    void bind(const std::vector<Bound> &bound);
+    void reach(Point task);  // it is over, and all that came before it
+    void abandon(const Condition &condition);
+    void forget_words(std::uintptr_t begin, std::uint64_t size);
+    void forget_words(const std::vector<races::Operand> &operands);
+    void end_streams(const std::vector<StreamState *> &streams);
+
+    Findings output_;
+    races::Places places_;
+    races::Reports reports_;
+    races::Detector detector_;
+    bool is_over_ = false;
+    bool has_captures_ = false;
+    Streams streams_;
+    std::unordered_map<aclrtEvent, EventState> events_;
+    std::unordered_map<const void *, std::unique_ptr<Condition>> conditions_;
+    std::map<std::uintptr_t, std::unique_ptr<Latch>> words_;
+    std::map<std::uintptr_t, std::pair<std::uint64_t, Point>> freed_;  // memory of pools: its size, and the free
+    std::uint64_t batches_ = 0;
+    std::uint64_t launches_ = 0;  // without declared accesses
+    std::uint64_t graphs_ = 0;    // executions
+};
+
+template <class Kind>
+Kind &Check::condition(const void *object) {
+    std::unique_ptr<Condition> &known = conditions_[object];
+    if (known == nullptr) {
+        known = std::make_unique<Kind>();
+    }
+    return static_cast<Kind &>(*known);
+}
+
+template <class Record>
+void Check::record_in(Condition &condition, aclrtStream stream, Record record, std::vector<races::Operand> operands) {
+    const Point task = add_task(stream, std::move(operands));
+    if (task.stream == 0) {
+        condition.is_unseen = true;
+    } else {
+        bind(record(task));
+    }
+}
+
+void end_of_process();
+
+// Task whose host function the calling thread runs, and whether the thread asks for the purposes of a library.
+inline thread_local Point t_running;
+inline thread_local bool t_asks_quietly = false;
+
+}  // namespace aclsim::wrapped

@@ -1,0 +1,100 @@
+// Conditions that tasks set and wait for: notifies, counting notifies, words in memory, events with manual reset.
+//
+// Calls are taken in their order: a wait is bound to the records that satisfy it, and stays open until then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/facts.h"
+
+namespace aclsim::wrapped {
+
+using Points = std::vector<Point>;
+
+struct Wait {
+    Point task;
+    std::function<bool(std::uint64_t)> accepts = [](std::uint64_t) { return true; };  // values that satisfy it
+    bool clears = false;                                                              // sets a counting notify to 0
+};
+
+// Wait that is satisfied, by tasks of which each comes before it.
+struct Bound {
+    Point wait;
+    Points records;
+};
+
+class Condition {
+  public:
+    virtual ~Condition() = default;
+    Condition() = default;
+    Condition(const Condition &) = delete;
+    Condition &operator=(const Condition &) = delete;
+
+    std::vector<Bound> add(Wait wait);
+    void withdraw(Point wait);  // which something else has satisfied
+    const std::deque<Wait> &open() const { return open_; }
+
+    // Something may satisfy waits that no call of this process names: tasks of graphs, or another process.
+    bool is_unseen = false;
+
+  protected:
+    std::vector<Bound> settle();  // returns the waits that are satisfied now
+    virtual std::optional<Points> match(const Wait &wait) = 0;
+
+  private:
+    std::deque<Wait> open_;  // in the order of calls
+};
+
+// Keeps its values until they are replaced: a word in memory, or an event with manual reset, whose only value is 1.
+class Latch final : public Condition {
+  public:
+    // `unseen` counts the pieces of work that may have changed the value unseen.
+    std::vector<Bound> record(Point task, std::uint64_t value, std::uint64_t unseen);
+    void reset() { records_.clear(); }
+    const Point *first() const { return records_.empty() ? nullptr : &records_.front().task; }
+    void note_unseen(std::uint64_t unseen) { unseen_ = unseen; }
+
+  private:
+    static constexpr std::size_t kMost = 1024;  // older values are forgotten
+    struct Record {
+        Point task;
+        std::uint64_t value;
+        std::uint64_t unseen;
+    };
+    std::optional<Points> match(const Wait &wait) override;
+
+    std::deque<Record> records_;
+    std::uint64_t unseen_ = 0;
+};
+
+// Each record satisfies one wait.
+class Notify final : public Condition {
+  public:
+    std::vector<Bound> record(Point task);
+    void reset() { records_.clear(); }
+
+  private:
+    std::optional<Points> match(const Wait &wait) override;
+    std::deque<Point> records_;
+};
+
+// A wait comes after all records that have changed the number since it was set or cleared.
+class Counter final : public Condition {
+  public:
+    std::vector<Bound> record(Point task, aclrtCntNotifyRecordMode mode, std::uint32_t value);
+    void reset();
+
+  private:
+    std::optional<Points> match(const Wait &wait) override;
+    std::uint32_t value_ = 0;
+    std::map<std::uint64_t, std::uint64_t> contributors_;  // newest record of each stream
+};
+
+}  // namespace aclsim::wrapped

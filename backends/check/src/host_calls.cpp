@@ -1,0 +1,152 @@
+// Functions of the program that the runtime calls, and what the program says of its accesses.
+#include <memory>
+#include <utility>
+
+#include "call.h"
+#include "engine/operands.h"
+#include "support/error.h"
+
+using namespace aclsim::wrapped;
+using aclsim::Point;
+
+namespace {
+
+struct HostFunction {
+    void (*function)(void *);
+    void *data;
+    Point task;
+    bool blocks;  // later tasks of the stream come after it
+};
+
+// Runs a function of the program; its accesses are those of its task.
+void run(void *host_function) {
+    const std::unique_ptr<HostFunction> self(static_cast<HostFunction *>(host_function));
+    const Call::Outside outside;
+    if (self->blocks) {
+        const Point outer = std::exchange(t_running, self->task);
+        self->function(self->data);
+        t_running = outer;
+        note([&](Check &check) {
+            check.end_task(self->task);
+            return true;
+        });
+        return;
+    }
+    note([&](Check &check) {
+        check.learn({self->task});
+        return true;
+    });
+    self->function(self->data);
+}
+
+// Adds the task before the runtime may run the function, and lets it run the function here.
+HostFunction *prepare(Check &check, void (*&function)(void *), void *&data, bool blocks, aclrtStream stream) {
+    const Point task = blocks ? check.add_open_task(stream) : check.add_task(stream);
+    if (task.stream == 0 || function == nullptr) {
+        return nullptr;
+    }
+    auto *const prepared = new HostFunction{function, data, task, blocks};
+    function = run;
+    data = prepared;
+    return prepared;
+}
+
+// Forgets the function if the runtime has refused it.
+aclError settle(aclError code, HostFunction *prepared) {
+    if (code != ACL_SUCCESS && prepared != nullptr) {
+        note([&](Check &check) {
+            check.end_task(prepared->task);
+            return true;
+        });
+        delete prepared;
+    }
+    return code;
+}
+
+template <class Body>
+aclError answer(Body body) {
+    if (Check::is_on()) {
+        try {
+            body();
+        } catch (const aclsim::Failure &failure) {
+            return failure.code;
+        } catch (const std::exception &) {
+            return ACL_ERROR_BAD_ALLOC;
+        }
+    }
+    return ACL_SUCCESS;
+}
+
+aclError note_key(const void *key, void (aclsim::races::Detector::*fact)(const aclsim::races::Caller &, const void *)) {
+    return answer([&] {
+        aclsim::require(key, "key");
+        note([&](Check &check) {
+            (check.detector().*fact)(check.caller(), key);
+            return true;
+        });
+    });
+}
+
+}  // namespace
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
+    HostFunction *prepared = nullptr;
+    const aclError code =
+        FORWARD_AFTER_NOTE(aclrtLaunchHostFunc, prepared = prepare(check, fn, args, true, stream), stream, fn, args);
+    return settle(code, prepared);
+}
+
+aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
+    HostFunction *prepared = nullptr;
+    const aclError code = FORWARD_AFTER_NOTE(
+        aclrtLaunchCallback, prepared = prepare(check, fn, userData, blockType == ACL_CALLBACK_BLOCK, stream), fn,
+        userData, blockType, stream);
+    return settle(code, prepared);
+}
+
+// --- the functions of the simulator by which programs speak to a check ----------------------------------------------
+
+aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name) {
+    aclsim::set_place_provider({capture, name});
+    return ACL_SUCCESS;
+}
+
+int32_t aclsimWantsAccesses(void) { return Check::is_on() ? 1 : 0; }
+
+aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count) {
+    return answer([&] {
+        auto declared = aclsim::read_accesses(accesses, count);
+        note([&](Check &check) {
+            check.declare(std::move(declared));
+            return true;
+        });
+    });
+}
+
+int32_t aclsimWantsHostAccesses(void) { return Check::is_on() ? 1 : 0; }
+
+aclError aclsimNoteHostAccess(const aclsimAccess *access) {
+    return answer([&] {
+        aclsim::require(access, "access");
+        const auto accesses = aclsim::read_accesses(access, 1);
+        const Call call("aclsimNoteHostAccess", __builtin_return_address(0));
+        note([&](Check &check) {
+            check.access(accesses);
+            return true;
+        });
+    });
+}
+
+aclError aclsimNoteHostRelease(const void *key) { return note_key(key, &aclsim::races::Detector::give); }
+
+aclError aclsimNoteHostAcquire(const void *key) { return note_key(key, &aclsim::races::Detector::take); }
+
+aclError aclsimAskQuietly(int32_t on) {
+    t_asks_quietly = on != 0;
+    return ACL_SUCCESS;
+}
+
+aclError aclsimNoteEnd(void) {
+    end_of_process();
+    return ACL_SUCCESS;
+}

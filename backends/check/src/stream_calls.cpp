@@ -1,0 +1,83 @@
+// Streams, and waits of the host for them and for devices.
+#include "call.h"
+
+using namespace aclsim::wrapped;
+
+namespace {
+
+// Learns of the tasks that were the newest before the call.
+template <auto *kFunction, class Newest, class Complete, class... Arguments>
+[[gnu::always_inline]] inline aclError synchronize(const char *name, Newest newest, Complete is_complete,
+                                                   Arguments &&...arguments) {
+    return forward<kFunction>(
+        name, [&](Check &check) { return newest(check); },
+        [&](Check &check, const Points &tasks) {
+            if (is_complete()) {
+                check.learn(tasks);
+            }
+        },
+        arguments...);
+}
+constexpr auto kAlways = [] { return true; };
+constexpr auto kOfDevice = [](Check &check) { return check.newest_of_device({}); };
+constexpr auto of_stream(aclrtStream stream) {
+    return [stream](Check &check) { return check.newest_of(stream); };
+}
+
+}  // namespace
+
+aclError aclrtSynchronizeStream(aclrtStream stream) {
+    return synchronize<aclrtSynchronizeStream>("aclrtSynchronizeStream", of_stream(stream), kAlways, stream);
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+    return synchronize<aclrtSynchronizeStreamWithTimeout>("aclrtSynchronizeStreamWithTimeout", of_stream(stream),
+                                                          kAlways, stream, timeout);
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
+    return synchronize<aclrtStreamQuery>(
+        "aclrtStreamQuery", of_stream(stream), [&] { return *status == ACL_STREAM_STATUS_COMPLETE; }, stream, status);
+}
+
+aclError aclrtSynchronizeDevice() {
+    return synchronize<aclrtSynchronizeDevice>("aclrtSynchronizeDevice", kOfDevice, kAlways);
+}
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+    return synchronize<aclrtSynchronizeDeviceWithTimeout>("aclrtSynchronizeDeviceWithTimeout", kOfDevice, kAlways,
+                                                          timeout);
+}
+
+// Aborted tasks are over, too.
+
+aclError aclrtStreamAbort(aclrtStream stream) {
+    return synchronize<aclrtStreamAbort>("aclrtStreamAbort", of_stream(stream), kAlways, stream);
+}
+
+aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
+    const auto newest = [=](Check &check) { return check.newest_of_device(static_cast<std::uint32_t>(deviceId)); };
+    return synchronize<aclrtDeviceTaskAbort>("aclrtDeviceTaskAbort", newest, kAlways, deviceId, timeout);
+}
+
+// Ends are noted first: as soon as a handle is destroyed, another object may get it.
+
+aclError aclrtDestroyStream(aclrtStream stream) {
+    return FORWARD_AFTER_NOTE(aclrtDestroyStream, check.end_stream(stream), stream);
+}
+
+aclError aclrtDestroyStreamForce(aclrtStream stream) {
+    return FORWARD_AFTER_NOTE(aclrtDestroyStreamForce, check.end_stream(stream), stream);
+}
+
+aclError aclrtDestroyContext(aclrtContext context) {
+    return FORWARD_AFTER_NOTE(aclrtDestroyContext, check.end_context(context), context);
+}
+
+aclError aclrtResetDevice(int32_t deviceId) {
+    return FORWARD_AFTER_NOTE(aclrtResetDevice, check.end_device(static_cast<std::uint32_t>(deviceId)), deviceId);
+}
+
+aclError aclrtResetDeviceForce(int32_t deviceId) {
+    return FORWARD_AFTER_NOTE(aclrtResetDeviceForce, check.end_device(static_cast<std::uint32_t>(deviceId)), deviceId);
+}

@@ -1,0 +1,11 @@
+#include "races/places.h"
+#include "support/error.h"
+
+namespace aclsim::races {
+
+PlaceId Places::present() {
+    const CurrentCall *const call = current_call();
+    return call == nullptr ? 0 : find(call->name(), call->place);
+}
+
+}  // namespace aclsim::races

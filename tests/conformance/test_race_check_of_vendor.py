@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The race check in front of the vendor's library, whose part the double plays.
+
+It has the rules of the simulator's check; programs for these are in test_race_check.py. Accesses that it does
+not see are never reported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support import vendor
+from support.race_check import findings_of, races_of
+
+from ascend_rt.backends.check import library_path
+
+
+def _rules() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("rules_of_races", Path(__file__).with_name("test_race_check.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RULES = _rules()
+WRITE, READ, RACE = RULES.WRITE, RULES.READ, RULES.RACE
+
+UNSEEN = {"wait that fails by its limit", "graph beside a task"}
+"""Races that need facts which only the simulator has: that a wait has failed, and what a graph does."""
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.simulator("independent"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the double is an ELF library"),
+]
+
+Variables = dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def variables(double: Path) -> Variables:
+    """Return variables with which a program is checked on the double."""
+    return {
+        "ASCEND_RT_BACKEND": "cann",
+        "ASCEND_RT_LIBRARY": str(double),
+        "ASCEND_RT_SIM_CHECK": "",
+        "ASCEND_RT_CHECK_LIBRARY": library_path(),
+        "ASCEND_RT_CHECK_WRAPS": str(double),
+        vendor.PLAIN: "",
+    }
+
+
+@pytest.fixture
+def with_kernels(variables: Variables) -> Variables:
+    """Return the same for a program that registers kernels, which the official library does not."""
+    return {name: value for name, value in variables.items() if name != vendor.PLAIN}
+
+
+def texts(findings: list[dict[str, Any]], kind: str) -> list[str]:
+    return [it["text"] for it in findings if it["kind"] == kind]
+
+
+# --- the rules -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", RULES.ORDERED.values(), ids=RULES.ORDERED)
+def test_nothing_is_reported(variables: Variables, program: str) -> None:
+    assert races_of(program, variables) == []
+
+
+@pytest.mark.parametrize("name", RULES.RACES)
+def test_races_are_reported_unless_they_are_unseen(variables: Variables, name: str) -> None:
+    program, races = RULES.RACES[name]
+    assert races_of(program, variables) == ([] if name in UNSEEN else races)
+
+
+WAITS_IN_THREADS = {
+    "stream": WRITE + "a.synchronize()\n" + READ,
+    "device": WRITE + "device.synchronize()\n" + READ,
+    "long wait": "import time\na.launch_host_func(lambda: time.sleep(0.5))\n" + WRITE + "a.synchronize()\n" + READ,
+}
+
+
+@pytest.mark.parametrize("program", WAITS_IN_THREADS.values(), ids=WAITS_IN_THREADS)
+def test_a_wait_that_another_thread_makes_is_one_of_its_waiter(variables: Variables, program: str) -> None:
+    assert races_of(program, variables | {"ASCEND_RT_CHECK_HOST_THREADS": "1"}) == []
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------------
+
+KERNEL = """
+binary = Binary(sim.device_object("scale"))
+registered = sim.kernel("scale")(lambda block, arguments: None)
+"""
+
+
+def test_a_declared_access_of_a_kernel_is_seen(with_kernels: Variables) -> None:
+    program = KERNEL + 'binary.kernel("scale", ["float32[]"]).launch(a, 1, x, writes=[x])  # launch\n' + READ
+    found = findings_of(program, with_kernels)
+    (race,) = (it for it in found if it["kind"] == "race")
+    assert (race["conflict"], race["first"]["kernel"]) == ("read after write", "scale")
+    assert not any("declared none" in text for text in texts(found, "unseen"))
+
+
+def test_launches_that_declare_nothing_are_counted_and_not_reported(with_kernels: Variables) -> None:
+    program = KERNEL + 'for i in range(2):\n    binary.kernel("scale", ["float32[]"]).launch(a, 1, x)\n' + READ
+    found = findings_of(program, with_kernels)
+    assert [it for it in found if it["kind"] == "race"] == []
+    assert texts(found, "unseen")[-1] == "the accesses of 2 launches of kernels that declared none"
+    assert found[-1]["kind"] == "end"
+
+
+def test_a_kernel_may_change_a_word_unseen(with_kernels: Variables) -> None:
+    launch = 'binary.kernel("scale", ["float32[]"]).launch(c, 1, z)\n'
+    early = "ok(lib.aclrtValueWrite(address(z), 7, 0, raw(c)))\n"
+    program = RULES.WORD + early + "c.synchronize()\n{}" + WRITE + RULES.SET + RULES.AWAIT + READ
+    assert races_of(KERNEL + program.format(""), with_kernels) == RACE
+    assert races_of(KERNEL + program.format(launch), with_kernels) == []
+
+
+# --- the form --------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_line_names_the_library(variables: Variables) -> None:
+    first = findings_of(WRITE, variables)[0]
+    assert (first["kind"], first["library"], first["checks"]) == ("process", "vendor", ["races"])
+
+
+def test_a_graph_is_named_as_unseen(variables: Variables) -> None:
+    found = findings_of("with a.capture() as g:\n    copy_async(x, p, a)\ng.launch(c)\n", variables)
+    assert "the accesses of 1 execution of a graph or a model" in texts(found, "unseen")
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+PROGRAM = """
+#include <stddef.h>
+int aclrtSetDevice(int);
+int aclrtMalloc(void **, size_t, int);
+int aclrtCreateStream(void **);
+int aclrtMemsetAsync(void *, size_t, int, size_t, void *);
+int aclrtSynchronizeStream(void *);
+static int fill(void *memory, void *stream) {
+    return aclrtMemsetAsync(memory, 100, 1, 100, stream);
+}
+int main(void) {
+    void *memory = NULL, *a = NULL, *b = NULL;
+    int code = aclrtSetDevice(0) + aclrtMalloc(&memory, 100, 0) + aclrtCreateStream(&a) + aclrtCreateStream(&b);
+    code += fill(memory, a);
+    code += IS_ORDERED ? aclrtSynchronizeStream(a) : 0;
+    code += fill(memory, b);
+    return code + aclrtSynchronizeStream(a) + aclrtSynchronizeStream(b);
+}
+"""
+
+SCRIPT = """
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
+
+Device(0).set_current()
+first, second, memory, target = Stream(), Stream(), Buffer(64), PinnedBuffer(64)
+copy_async(memory, target, first)
+copy_async(target, memory, second)
+"""
+
+ALWAYS = (
+    "unseen: work that libraries give to a device past the functions of the runtime, other processes, and loads and "
+    "stores of the host, except those of numpy to pinned memory\n"
+)
+
+Check = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def check(double: Path, tmp_path: Path) -> Check:
+    """Return a function that runs ``ascend-rt check`` on the double, in the directory of the test."""
+    environment = os.environ | {"ASCEND_RT_LIBRARY": str(double), vendor.PLAIN: ""}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "ascend_rt", "check", "--backend", "cann", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return run
+
+
+def test_a_script_is_checked(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    done = check("script.py")
+    assert done.returncode == 1
+    assert "script.py:6" in done.stderr
+    assert "script.py:7" in done.stderr
+    assert done.stderr.endswith(f"\n{ALWAYS}1 race in 1 process\n")
+
+
+@pytest.mark.parametrize("is_ordered", [0, 1])
+def test_a_c_program_is_checked(check: Check, double: Path, tmp_path: Path, is_ordered: int) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None or shutil.which("addr2line") is None:
+        pytest.skip("needs a C compiler and addr2line")
+    (tmp_path / "program.c").write_text(PROGRAM, encoding="utf-8")
+    options = ["-g", "-O0", f"-DIS_ORDERED={is_ordered}", f"-Wl,-rpath,{double.parent}"]
+    subprocess.run([compiler, *options, "program.c", str(double), "-o", "program"], cwd=tmp_path, check=True)
+    done = check("--", "./program")
+    assert done.returncode == 1 - is_ordered
+    race = (
+        "race: 100 bytes of device memory 1 (allocated program.c:13), write after write, not ordered\n"
+        "  write  stream 2, task 1  aclrtMemsetAsync  program.c:9 in fill ← 14 in main\n"
+        "  write  stream 3, task 1  aclrtMemsetAsync  program.c:9 in fill ← 16 in main\n"
+        "  nothing orders the write after the write\n"
+        "  fix: record on stream 2 after line 14, wait on stream 3 before line 16\n\n"
+    )
+    summary = "no findings in 1 process; 1 hint (--hints shows them)\n" if is_ordered else "1 race in 1 process\n"
+    assert done.stderr == ("" if is_ordered else race) + ALWAYS + summary
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("--memory", "--memory needs the simulator: --backend sim"),
+        ("--no-races", "--no-races leaves nothing that can be seen on the vendor's library"),
+    ],
+)
+def test_other_checks_are_refused(check: Check, option: str, reason: str) -> None:
+    done = check(option, "-c", "")
+    assert done.returncode == 3
+    assert reason in done.stderr

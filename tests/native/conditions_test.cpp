@@ -1,0 +1,84 @@
+// Bindings of waits to records in the race check for the vendor's library.
+#include "check.h"
+#include "condition.h"
+
+using namespace aclsim;
+using namespace aclsim::wrapped;
+
+namespace {
+
+bool are_equal(const Point &one, const Point &other) {
+    return one.stream == other.stream && one.sequence == other.sequence;
+}
+
+// Expects that the wait is bound to exactly these records.
+void expect(const std::vector<Bound> &bound, Point wait, const Points &records) {
+    CHECK(bound.size() == 1 && are_equal(bound[0].wait, wait));
+    CHECK(bound[0].records.size() == records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        CHECK(are_equal(bound[0].records[i], records[i]));
+    }
+}
+
+Wait from(std::uint64_t value, Point task) {
+    return {task, [=](std::uint64_t found) { return found >= value; }};
+}
+
+void test_notifies_take_records_in_turn() {
+    Notify notify;
+    CHECK(notify.add({{1, 1}}).empty());
+    expect(notify.record({2, 1}), {1, 1}, {{2, 1}});
+    CHECK(notify.record({2, 2}).empty());
+    CHECK(notify.record({3, 1}).empty());
+    expect(notify.add({{1, 2}}), {1, 2}, {{2, 2}});
+    expect(notify.add({{1, 3}}), {1, 3}, {{3, 1}});
+    CHECK(notify.add({{1, 4}}).empty());
+    notify.withdraw({1, 4});
+    CHECK(notify.open().empty() && notify.record({2, 3}).empty());
+    notify.reset();
+    CHECK(notify.add({{1, 5}}).empty());
+}
+
+void test_a_value_stays_until_it_is_reset() {
+    Latch word;
+    CHECK(word.record({1, 1}, 1, 0).empty());
+    CHECK(word.record({1, 2}, 2, 0).empty());
+    CHECK(word.record({2, 1}, 3, 0).empty());
+    expect(word.add(from(2, {3, 1})), {3, 1}, {{1, 2}});
+    expect(word.add(from(2, {3, 2})), {3, 2}, {{1, 2}});
+    CHECK(word.add(from(4, {3, 3})).empty());
+    expect(word.record({2, 2}, 4, 0), {3, 3}, {{2, 2}});
+    word.reset();
+    CHECK(word.add(from(1, {3, 4})).empty());
+}
+
+void test_unseen_work_may_have_replaced_a_value() {
+    Latch word;
+    CHECK(word.record({1, 1}, 1, 0).empty());
+    CHECK(word.record({2, 1}, 1, 5).empty());
+    CHECK(word.record({2, 2}, 1, 5).empty());
+    expect(word.add(from(1, {3, 1})), {3, 1}, {{1, 1}, {2, 1}});
+    word.note_unseen(6);
+    expect(word.add(from(1, {3, 2})), {3, 2}, {{1, 1}, {2, 1}, {2, 2}});
+}
+
+void test_all_that_count_come_before_the_wait() {
+    Counter counter;
+    Wait two = from(2, {3, 1});
+    two.clears = true;
+    CHECK(counter.add(std::move(two)).empty());
+    CHECK(counter.record({1, 1}, ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1).empty());
+    expect(counter.record({2, 1}, ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1), {3, 1}, {{1, 1}, {2, 1}});
+    CHECK(counter.add(from(1, {3, 2})).empty());
+    expect(counter.record({2, 2}, ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 7), {3, 2}, {{2, 2}});
+}
+
+}  // namespace
+
+int main() {
+    test_notifies_take_records_in_turn();
+    test_a_value_stays_until_it_is_reset();
+    test_unseen_work_may_have_replaced_a_value();
+    test_all_that_count_come_before_the_wait();
+    return 0;
+}
