@@ -15,7 +15,7 @@ void *current_stream(std::int8_t device);
 // Waits for the device's current stream, and raises what has failed in it.
 void synchronize(std::int8_t device);
 
-// Tells checks of the parts of memory that torch_npu's allocator gives out.
+// Reports the parts of memory that torch_npu's allocator gives out to checks.
 void watch_device_allocator();
 
 struct RandomState {

@@ -35,7 +35,7 @@ bool is_checked() { return aclsimWantsHostAccesses() != 0; }
 
 const char *name_of(const at::Tensor &tensor) {
     if (names == nullptr) {
-        names = new Names();  // NOLINT: kept for ever
+        names = new Names();  // NOLINT: kept forever
     }
     std::vector<std::int64_t> key(tensor.sizes().begin(), tensor.sizes().end());
     key.push_back(static_cast<std::int64_t>(tensor.scalar_type()));

@@ -27,9 +27,9 @@ struct Place {
 
 // The newest places, under held_in_forks. Empty until a check needs them.
 constexpr std::size_t kMost = 1 << 15;
-auto &places = *new std::vector<Place>;  // for ever: threads may outlive static variables
+auto &places = *new std::vector<Place>;  // forever: threads may outlive static variables
 
-constinit thread_local Place newest;  // of the thread's nodes
+constinit thread_local Place newest;  // place of the thread's nodes
 
 std::size_t index_of(std::uint64_t thread, std::uint64_t number) { return (thread * 4099 + number) % kMost; }
 

@@ -7,7 +7,7 @@ namespace ascend_rt {
 namespace {
 
 // torch_npu's allocator of pinned memory, which gives out a block again when its queries have shown that the streams
-// are done with it. Tells checks of that.
+// are done with it. Reports that to checks.
 class WatchedHostAllocator final : public at::HostAllocator {
   public:
     explicit WatchedHostAllocator(at::HostAllocator &theirs) : theirs_(theirs) {}
@@ -44,7 +44,7 @@ class WatchedHostAllocator final : public at::HostAllocator {
 void watch_host_allocator() {
     constexpr std::uint8_t kAboveTheirs = 1;
     at::HostAllocator *theirs = at::getHostAllocator(c10::DeviceType::PrivateUse1);
-    at::setHostAllocator(c10::DeviceType::PrivateUse1, new WatchedHostAllocator(*theirs), kAboveTheirs);  // for ever
+    at::setHostAllocator(c10::DeviceType::PrivateUse1, new WatchedHostAllocator(*theirs), kAboveTheirs);  // forever
 }
 
 }  // namespace ascend_rt
