@@ -18,7 +18,7 @@ import pytest
 pytestmark = pytest.mark.simulator("independent")
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-MARK = re.compile(r"# (\w+): (.+)$")
+MARK = re.compile(r"# (?!noqa)(\w+): (.+)$")
 
 Check = Callable[[str, int], dict[str, Any]]
 

@@ -37,12 +37,11 @@ struct Caller {
     Point task{};  // no task: the thread runs no host function
 };
 
-// What the host learns with the end of a task.
+// Knowledge that the host gains with the end of a task.
 enum class Learned : std::uint8_t {
     OfTask,
-    OfStream,  // that the stream has nothing to do: waits that needed no task are over, too
-    Quietly,   // a library asked for its own purposes, so that only frees, and those who reuse memory, come after the
-               // task
+    OfStream,  // it has nothing to do: waits that needed no task are over, too
+    Quietly,  // by a query for a library's purposes: only frees, and uses of memory that is given out again, come after
 };
 
 // A call that brings a task into a stream.
