@@ -1033,6 +1033,10 @@ class Lib:
         """aclError aclsimNoteEnd(void)."""
     def aclsimSetPlaceProvider(self, capture: Any, name: Any, /) -> int:
         """aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name)."""
+    def aclsimGetFrames(self, frames: Any, most: int, /) -> int:
+        """int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most)."""
+    def aclsimSetForwardPlace(self, frames: Any, count: int, /) -> int:
+        """aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count)."""
     def aclsimDeclareAccesses(self, accesses: Any, count: int, /) -> int:
         """aclError aclsimDeclareAccesses(const aclsimAccess *accesses, uint64_t count)."""
     def aclsimWantsAccesses(self) -> int:
@@ -1047,6 +1051,14 @@ class Lib:
         """int32_t aclsimWantsHostAccesses(void)."""
     def aclsimAskQuietly(self, on: int, /) -> int:
         """aclError aclsimAskQuietly(int32_t on)."""
+    def aclsimAskQuietlyAbout(self, eventFlags: int, /) -> int:
+        """aclError aclsimAskQuietlyAbout(uint32_t eventFlags)."""
+    def aclsimNoteGivenOut(self, address: Any, size: int, /) -> int:
+        """aclError aclsimNoteGivenOut(const void *address, size_t size)."""
+    def aclsimNoteReusable(self, address: Any, size: int, /) -> int:
+        """aclError aclsimNoteReusable(const void *address, size_t size)."""
+    def aclsimNamePart(self, address: Any, name: Any, /) -> int:
+        """aclError aclsimNamePart(const void *address, const char *name)."""
     def aclsimSetInterruptCheck(self, check: Any, /) -> int:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
     def aclsimSynchronizeDevice(self, timeout: int, isLeft: Any, /) -> int:

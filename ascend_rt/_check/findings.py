@@ -31,6 +31,7 @@ class Access:
     stream: int | None = None
     task: int | None = None
     thread: int | None = None
+    backward: bool = False  # made for the gradient of the operation at this place
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,13 @@ class Memory:
     number: int | None = None
     size: int = 0
     function: str = ""
-    name: str = ""  # shape and type of a tensor
+    name: str = ""  # type and shape of a tensor
+    made: Frames = ()  # where PyTorch's allocator has given out the part that is the tensor
+
+    @property
+    def origin(self) -> Frames:
+        """The place where the tensor, or else the allocation, was made."""
+        return self.made or self.frames
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,7 @@ class Reason:
     case: str = "no_wait"
     wait: Frames = ()
     record: Frames = ()
+    given_out: Frames = ()  # to another tensor
 
 
 @dataclass(frozen=True)
@@ -213,13 +221,13 @@ def _frames(lines: Sequence[str] | None) -> Frames:
 
 
 def _access(line: Line) -> Access:
-    names = ("function", "kernel", "operand", "device", "stream", "task", "thread")
+    names = ("function", "kernel", "operand", "device", "stream", "task", "thread", "backward")
     known = {name: line[name] for name in names if line.get(name) is not None}
     return Access(line["mode"], _frames(line.get("frames")), **known)
 
 
 def _reason(line: Line) -> Reason:
-    return Reason(line.get("case", "no_wait"), _frames(line.get("wait")), _frames(line.get("record")))
+    return Reason(line.get("case", "no_wait"), *(_frames(line.get(name)) for name in ("wait", "record", "given_out")))
 
 
 def _fix(line: Line) -> Fix:
@@ -233,7 +241,7 @@ def _race(line: Line) -> Race:
     known = {name: memory[name] for name in ("number", "size", "function", "name") if memory.get(name) is not None}
     return Race(
         line["conflict"],
-        Memory(memory["kind"], _frames(memory.get("frames")), **known),
+        Memory(memory["kind"], _frames(memory.get("frames")), made=_frames(memory.get("made")), **known),
         line.get("offset", 0),
         line["bytes"],
         _access(line["first"]),

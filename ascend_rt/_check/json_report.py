@@ -42,7 +42,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         return common | {
             "conflict": finding.conflict,
             "memory": {"name": words.of_memory(finding), "kind": memory.kind, "size": memory.size}
-            | {"number": memory.number, "allocated": _frames(memory.frames)},
+            | {"number": memory.number, "allocated": _frames(memory.frames), "made": _frames(memory.made)},
             "offset": finding.offset,
             "bytes": finding.size,
             "first": _access(finding.first),
@@ -65,8 +65,10 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _access(access: Access) -> dict[str, Any]:
     numbers = {name: getattr(access, name) for name in ("device", "stream", "task", "thread")}
-    operation = {"mode": access.mode, "function": access.function, "kernel": access.kernel}
+    operation: dict[str, Any] = {"mode": access.mode, "function": access.function, "kernel": access.kernel}
     operation["operand"] = access.operand
+    if access.backward:
+        operation["backward"] = True
     return {**operation, "name": words.of_operation(access), **numbers, "frames": _frames(access.frames)}
 
 

@@ -96,7 +96,7 @@ def _titled(finding: Finding) -> list[tuple[str, Frames]]:
     if isinstance(finding, Race):
         accesses = (finding.first, finding.second)
         places = [(f"{it.mode}, {words.of_stream(it)}, {words.of_operation(it)}", it.frames) for it in accesses]
-        return [*places, ("allocation", finding.memory.frames)]
+        return [*places, ("allocation", finding.memory.origin)]
     if isinstance(finding, Deadlock):
         return [(f"{it.agent} {words.of_wait(it)}", it.frames) for it in finding.waits]
     if isinstance(finding, Hint):

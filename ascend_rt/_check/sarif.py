@@ -143,7 +143,7 @@ def _related(finding: Finding) -> Iterable[tuple[Frame, str]]:
     if isinstance(finding, Race):
         found = [
             (finding.first.frames, f"the {finding.first.mode} before"),
-            (finding.memory.frames, "the allocation"),
+            (finding.memory.origin, "the allocation"),
             (finding.why.record, "the record that the wait is bound to"),
             (finding.why.wait, "the wait"),
         ]

@@ -67,16 +67,24 @@ def of_wait(wait: Wait) -> str:
     return wait.waits_for if wait.waits_for.startswith("runs ") else f"waits for {wait.waits_for}"
 
 
+def place_of(access: Access) -> str:
+    """Return the stack that led to an access; in a backward pass, that of the operation which is differentiated."""
+    return f"backward of {stack(access.frames)}" if access.backward else stack(access.frames)
+
+
 def of_memory(race: Race) -> str:
     """Return the name of the memory, with the place where it was allocated."""
     memory = race.memory
-    frame = innermost(memory.frames)
-    name = memory.name or names.of_memory(memory.kind, memory.number, in_python=_is_in_python(race))
-    return name if frame is None else f"{name} (allocated {frame.place})"
+    frame = innermost(memory.origin)
+    if memory.made:
+        name, verb = f"tensor {memory.name}" if memory.name else "a tensor", "made"
+    else:
+        name, verb = names.of_memory(memory.kind, memory.number, in_python=_is_in_python(race)), "allocated"
+    return name if frame is None else f"{name} ({verb} {frame.place})"
 
 
 def _is_in_python(race: Race) -> bool:
-    known = (innermost(frames) for frames in (race.memory.frames, *race.places))
+    known = (innermost(frames) for frames in (race.memory.origin, *race.places))
     return names.is_python(next((frame for frame in known if frame is not None), None))
 
 
@@ -93,6 +101,10 @@ WHY: dict[str, Callable[[Race], str]] = {
     "ignored_wait": lambda race: f"{_wait(race)} is ignored by the product, so it orders nothing",
     "not_synchronized": lambda race: f"the host did not synchronize with {_stream(_stream_of(race))}",
     "threads": lambda race: "nothing orders the two threads of the host",
+    "reused": lambda race: (
+        f"the tensor was freed, and its memory given out again at {Places(race).at(race.why.given_out)}, "
+        f"while {_stream(race.first.stream)} still used it"
+    ),
 }
 
 FIX: dict[str, Callable[[Race, Fix], str]] = {
@@ -104,6 +116,9 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
     "threads": lambda race, fix: (
         f"let one thread wait for the other before {Places(race).at(fix.before, 'line ')}: "
         "by a join, a queue or an event"
+    ),
+    "record_stream": lambda race, fix: (
+        f"call the tensor's record_stream, with {_stream(fix.stream)}, before it is freed"
     ),
     "free_later": lambda race, fix: (
         f"synchronize {_stream(fix.stream)} before the free at {Places(race).at(fix.before)}, or free later"
@@ -160,7 +175,7 @@ def details(finding: Finding) -> list[str]:
     """Return the further lines of a finding."""
     if isinstance(finding, Race):
         accesses = (finding.first, finding.second)
-        rows = [(it.mode, of_stream(it), of_operation(it), stack(it.frames)) for it in accesses]
+        rows = [(it.mode, of_stream(it), of_operation(it), place_of(it)) for it in accesses]
         return [*_columns(rows), *filter(None, [why(finding), f"fix: {fix(finding)}" if fix(finding) else ""])]
     if isinstance(finding, Deadlock):
         waits = [(_agent(it.agent, it.task), of_wait(it), stack(it.frames)) for it in finding.waits]

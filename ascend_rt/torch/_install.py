@@ -7,6 +7,7 @@ import ctypes
 import warnings
 
 import torch
+import torch_npu
 
 from ascend_rt._kernels.device_object import device_object
 from ascend_rt.errors import LibraryError
@@ -30,6 +31,7 @@ def install() -> None:
     _install_decompositions()
     _sleep.install()
     _failures.watch(library)
+    torch_npu.npu._lazy_call(library.ascend_rt_torch_watch)  # its allocators begin with the first use of a device
 
 
 def _install_decompositions() -> None:

@@ -36,6 +36,11 @@ typedef int32_t (*aclsimCaptureFrames)(aclsimCallFrame *frames, int32_t most);
 typedef int32_t (*aclsimNameFrame)(const aclsimCallFrame *frame, char *text, size_t size);
 /* Sets the provider of places. NULL removes it; places are then return addresses. */
 aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name);
+/* Writes the frames of the calling thread that the provider knows, at most `most`, and returns their number. */
+int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most);
+/* Sets the place of calls for which the provider knows no frames of the calling thread: that of the operation whose
+ * gradient the thread computes. Reports show it as such. The frames are copied; with count = 0 there is none. */
+aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count);
 
 typedef enum aclsimAccessMode {
     ACLSIM_ACCESS_READ = 1,
@@ -75,6 +80,19 @@ int32_t aclsimWantsHostAccesses(void);
 /* With on = 1, queries of the calling thread are made for the purposes of a library that calls the runtime, not for the
  * program: a check for races derives no order from their answers, except that memory may be freed. Ended by on = 0. */
 aclError aclsimAskQuietly(int32_t on);
+/* The same for queries of all threads about events that were created with exactly these flags of
+ * aclrtCreateEventExWithFlag: those of a library that has flags for itself. 0 ends it. */
+aclError aclsimAskQuietlyAbout(uint32_t eventFlags);
+
+/* Note what an allocator above the library does with parts of live memory, for a check for races. Do nothing while
+ * aclsimWantsHostAccesses() is 0.
+ * The program has the part from now on: reports name the place of the call, and the part by the first name that an
+ * operand at its beginning has. */
+aclError aclsimNoteGivenOut(const void *address, size_t size);
+/* All uses of the part that quiet queries have shown to be over are over for whoever gets the part next. */
+aclError aclsimNoteReusable(const void *address, size_t size);
+/* Names the part that begins at the address, unless it has a name. The string must remain valid. */
+aclError aclsimNamePart(const void *address, const char *name);
 
 /* Returns a value other than 0 if the calling thread must stop waiting. A thread that waits for a place in a full queue
  * polls this function; if it must stop, its call fails with ACL_ERROR_RT_STREAM_TASK_FULL and submits nothing. A call

@@ -24,6 +24,14 @@ RECORD_A, RECORD_C = (f"ok(lib.aclrtRecordEvent(m, raw({stream})))\n" for stream
 AWAIT_MANUAL = "ok(lib.aclrtStreamWaitEvent(raw(b), m))\n"
 TOUCH = "access(lib.ACLSIM_ACCESS_WRITE, p.ctypes.data, 4096)  # touch\n"
 LOOK = "access(lib.ACLSIM_ACCESS_READ, p.ctypes.data, 4096)  # look\n"
+QUIETLY = "lib.aclsimAskQuietly(1)\nwhile not e.is_done: pass\nlib.aclsimAskQuietly(0)\n"
+PROGRESS = (
+    "m = new('aclrtEvent *', 'aclrtCreateEventExWithFlag', lib.ACL_EVENT_CAPTURE_STREAM_PROGRESS)\n"
+    + WRITE
+    + "ok(lib.aclrtRecordEvent(m, raw(a)))\nstatus = ffi.new('aclrtEventRecordedStatus *')\n"
+    + "while status[0] != lib.ACL_EVENT_RECORDED_STATUS_COMPLETE: ok(lib.aclrtQueryEventStatus(m, status))\n"
+)
+REUSABLE = "ok(lib.aclsimNoteReusable(address(x), 4096))\n"
 
 ORDERED = {
     "stream": WRITE + "copy_async(y, x, a)",
@@ -37,6 +45,11 @@ ORDERED = {
     "synchronized event": WRITE + "e.record(a); e.synchronize()\n" + READ,
     "synchronized device": WRITE + "device.synchronize()\n" + READ,
     "query that answers complete": WRITE + "while not a.is_done: pass\n" + READ,
+    "query of an event for progress": PROGRESS + READ,
+    "wait for a record that is complete, and its stream synchronized": (
+        "copy_async(p, x, a); e.record(a)\n" + QUIETLY + "b.wait(e); b.synchronize()\n" + LOOK
+    ),
+    "memory that an allocator gives out again": WRITE + "e.record(a)\n" + QUIETLY + REUSABLE + READ,
     "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
     "pageable copy": WRITE + "copy_async(bytearray(4096), x, a)\n" + READ,
     "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n" + WRITE,
@@ -117,6 +130,20 @@ RACES = {
         + "b.synchronize()\nstarted.set()\n",
         RACE,
     ),
+    "quiet query": (WRITE + "e.record(a)\n" + QUIETLY + READ, RACE),
+    "quiet query by the flags of the event": (
+        "lib.aclsimAskQuietlyAbout(lib.ACL_EVENT_CAPTURE_STREAM_PROGRESS)\n" + PROGRESS + READ,
+        RACE,
+    ),
+    "memory that an allocator gives out too early": (REUSABLE + WRITE + "e.record(a)\n" + QUIETLY + READ, RACE),
+    "memory of which an allocator gives out another part": (
+        WRITE + "e.record(a)\n" + QUIETLY + REUSABLE.replace("4096", "4095") + READ,
+        RACE,
+    ),
+    "wait for a record that is complete, behind a synchronized event": (
+        "copy_async(p, x, a)  # write\ne.record(a); f.record(b)\n" + QUIETLY + "b.wait(e); f.synchronize()\n" + LOOK,
+        ["read after write: write, look"],
+    ),
     "wait for the other write": ("e.record(a); b.wait(e)\n" + WRITE + READ, RACE),
     "write after read": ("copy_async(y, x, b)  # read\n" + WRITE, ["write after read: read, write"]),
     "write after write": (WRITE + "copy_async(x, y, b)  # again\n", ["write after write: write, again"]),
@@ -192,6 +219,23 @@ def test_a_report_counts_and_names_both_places() -> None:
     counts = [it["count"] for it in found if it["kind"] == "count" and it["id"] == report["id"]]
     assert counts[-1] >= 5
     assert found[-1]["kind"] == "end"
+
+
+def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place() -> None:
+    program = (
+        "first = ffi.new('char[]', b'float32[64]'); address_of = address(x) + 512\n"
+        "ok(lib.aclsimNoteGivenOut(address(x), 512))\n"
+        "ok(lib.aclsimNoteGivenOut(address_of, 256))  # made\n"
+        "ok(lib.aclsimNamePart(address_of, first))\n"
+        "copy_async(x[512:768], p[:256], a)  # write\n"
+        "ok(lib.aclsimNoteGivenOut(address_of, 128))  # again\n"
+        "copy_async(y[:128], x[512:640], b)  # read\n"
+    )
+    (race,) = (it for it in findings_of(program) if it["kind"] == "race")
+    assert race["memory"]["name"] == "float32[64]"
+    assert word_at(program, race["memory"]["made"]) == "made"
+    assert (race["why"]["case"], word_at(program, race["why"]["given_out"])) == ("reused", "again")
+    assert race["fix"]["case"] == "record_stream"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 
 #include <mutex>
 
+#include "checks.h"
 #include "torch_npu/csrc/aten/NPUGeneratorImpl.h"
+#include "torch_npu/csrc/core/npu/NPUCachingAllocator.h"
 #include "torch_npu/csrc/core/npu/NPUStream.h"
 
 namespace ascend_rt {
@@ -15,6 +17,38 @@ static constexpr std::uint64_t kStep = 4;
 void *current_stream(std::int8_t device) { return c10_npu::getCurrentNPUStream(device).stream(); }
 
 void synchronize(std::int8_t device) { c10_npu::getCurrentNPUStream(device).synchronize(); }
+
+namespace {
+
+// Memory that the thread has freed last, and its newest task then.
+struct Freed {
+    std::int64_t address;
+    std::uint64_t task;
+};
+thread_local Freed t_freed{0, 0};
+
+// A block is free at once, for its stream, unless other streams use it: then events are recorded there, and it becomes
+// free when queries have shown that they are complete. Called under the allocator's lock.
+void follow(const c10_npu::NPUCachingAllocator::TraceEntry &entry) {
+    using Entry = c10_npu::NPUCachingAllocator::TraceEntry;
+    const auto *address = reinterpret_cast<const void *>(entry.addr_);  // NOLINT: the entry has a number
+    const auto size = static_cast<std::size_t>(entry.size_);
+    if (entry.action_ == Entry::ALLOC) {
+        note_given_out(address, size);
+    } else if (entry.action_ == Entry::FREE_REQUESTED) {
+        t_freed = {entry.addr_, last_task()};
+    } else if (entry.action_ == Entry::FREE_COMPLETED) {
+        const bool is_free_at_once = t_freed.address == entry.addr_ && t_freed.task == last_task();
+        if (!is_free_at_once) {
+            note_reusable(address, size);
+        }
+        t_freed = {0, 0};
+    }
+}
+
+}  // namespace
+
+void watch_device_allocator() { c10_npu::NPUCachingAllocator::attachAllocatorTraceTracker(follow); }
 
 RandomState advance(const std::optional<at::Generator> &generator, std::int8_t device) {
     const at::Generator given =

@@ -15,6 +15,9 @@ void *current_stream(std::int8_t device);
 // Waits for the device's current stream, and raises what has failed in it.
 void synchronize(std::int8_t device);
 
+// Reports the parts of memory that torch_npu's allocator gives out to checks.
+void watch_device_allocator();
+
 struct RandomState {
     std::uint64_t seed = 0;
     std::uint64_t offset = 0;

@@ -8,6 +8,7 @@
 #include <c10/core/DeviceGuard.h>
 
 #include "failure.h"
+#include "forward_places.h"
 #include "random.h"
 #include "shapes.h"
 #include "task.h"
@@ -30,6 +31,8 @@ class Call {
         const c10::DeviceGuard guard(device);
         device_ = device.index();
         raise_failure(device_);
+        note_forward_place(arguments_);
+        const ForwardPlace place;
         std::shared_ptr<const Shapes> shapes;
         if (!op_.has_number) {
             shapes = shapes_of(op_, arguments_);

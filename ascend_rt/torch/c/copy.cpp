@@ -10,7 +10,9 @@
 #include <atomic>
 
 #include "adapter.h"
+#include "checks.h"
 #include "failure.h"
+#include "forward_places.h"
 
 namespace ascend_rt {
 namespace {
@@ -30,6 +32,7 @@ void move_in_stream(const at::Tensor &to, const at::Tensor &from) {
     raise_failure(from.device().index());
     const std::size_t size = to.nbytes();
     if (size > 0 && !to.is_same(from)) {
+        name_memory(to);
         require(aclrtMemcpyAsync(to.mutable_data_ptr(), size, from.const_data_ptr(), size, ACL_MEMCPY_DEVICE_TO_DEVICE,
                                  current_stream(from.device().index())),
                 "aclrtMemcpyAsync", "aten::copy_");
@@ -74,6 +77,7 @@ void Copy::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet key
     refuse_in_forked_child(handle);
     const at::Tensor to = torch::jit::peek(*stack, 0, 3).toTensor();
     const at::Tensor from = torch::jit::peek(*stack, 1, 3).toTensor();
+    const ForwardPlace place;
     const bool is_within_device = to.device() == from.device();
     if (is_within_device && !has_bytes_of(to, from)) {
         return on_device_(handle, keys, stack);
@@ -91,6 +95,8 @@ void Copy::move_bytes(const at::Tensor &to, const at::Tensor &from, bool non_blo
     if (to.is_privateuseone() && from.is_privateuseone()) {
         return move_between_devices(to, from);
     }
+    name_memory(to);
+    name_memory(from);
     Stack stack{to, from, non_blocking};
     theirs_.call(from.is_privateuseone() ? from.device() : to.device(), stack);
 }

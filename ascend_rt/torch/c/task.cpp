@@ -13,6 +13,7 @@
 #include <cstring>
 #include <deque>
 
+#include "checks.h"
 #include "failure.h"
 #include "first_made.h"
 #include "random.h"
@@ -123,7 +124,7 @@ class Accesses {
         shapes_.emplace_back(tensor.sizes().begin(), tensor.sizes().end());
         list_.push_back({tensor.const_data_ptr(), mode, static_cast<std::uint32_t>(tensor.itemsize()),
                          static_cast<std::uint32_t>(tensor.dim()), shapes_.back().data(), strides_.back().data(),
-                         nullptr});
+                         name_of(tensor)});
     }
 
     static constexpr std::int64_t kHighestRank = 16;

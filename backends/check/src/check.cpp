@@ -118,7 +118,7 @@ races::Caller Check::caller() const { return {thread_number(), t_running}; }
 
 PlaceId Check::place() {
     const Call *const call = Call::present();
-    return call == nullptr ? 0 : places_.find(call->function, call->place);
+    return call == nullptr ? 0 : places_.find(call->function, call->place, kernel_);
 }
 
 // --- tasks -----------------------------------------------------------------------------------------------------------
@@ -185,17 +185,14 @@ void Check::declare(std::vector<Access> accesses) { t_declared = std::move(acces
 Declared Check::take_declared() { return std::exchange(t_declared, std::nullopt); }
 
 void Check::add_launch(aclrtStream stream, aclrtFuncHandle function, const Declared &declared) {
-    const Point task = add_task(stream, declared ? operands_of(*declared) : std::vector<Operand>());
-    if (task.stream == 0) {
-        return;
-    }
-    launches_ += declared ? 0 : 1;
-    std::string &kernel = places_[place()].kernel;
     char name[256] = "";
     const auto ask = VENDOR(aclrtGetFunctionName);
-    if (declared && kernel.empty() && ask != nullptr && ask(function, sizeof name, name) == ACL_SUCCESS) {
-        kernel = name;
+    if (declared && ask != nullptr && ask(function, sizeof name, name) == ACL_SUCCESS) {
+        kernel_ = name;
     }
+    const Point task = add_task(stream, declared ? operands_of(*declared) : std::vector<Operand>());
+    launches_ += declared || task.stream == 0 ? 0 : 1;
+    kernel_.clear();
 }
 
 // --- order -----------------------------------------------------------------------------------------------------------
@@ -385,7 +382,7 @@ void Check::learn(const Points &tasks) {
     for (const Point &task : tasks) {
         if (task.sequence != 0) {
             reach(task);
-            detector_.learn(caller(), task, place(), t_asks_quietly);
+            detector_.learn(caller(), task, place(), t_asks_quietly ? races::Learned::Quietly : races::Learned::OfTask);
         }
     }
 }
@@ -487,7 +484,7 @@ std::vector<Operand> Check::operands_of(const std::vector<Access> &accesses, boo
     std::vector<Operand> operands;
     for (const Access &access : accesses) {
         if (access.address != nullptr && access.size > 0) {
-            detector_.blocks().find(access, mode_of(access, is_atomic), place(), operands);
+            detector_.blocks().find(access, mode_of(access, is_atomic), place(), /*names_parts=*/false, operands);
         }
     }
     return operands;

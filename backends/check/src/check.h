@@ -130,6 +130,7 @@ class Check {
     std::map<std::uintptr_t, std::unique_ptr<Latch>> words_;
     std::map<std::uintptr_t, std::pair<std::uint64_t, Point>> freed_;  // memory of pools: its size, and the free
     std::uint64_t batches_ = 0;
+    std::string kernel_;          // name of the kernel that the present call launches
     std::uint64_t launches_ = 0;  // without declared accesses
     std::uint64_t graphs_ = 0;    // executions
 };

@@ -52,6 +52,15 @@ def test_a_race_names_both_accesses_the_reason_and_the_fix(train: Path) -> None:
     ]
 
 
+def test_a_tensor_is_named_and_a_backward_pass_has_the_line_of_the_forward_one(train: Path) -> None:
+    race = fake.race(train)
+    race["memory"] |= {"name": "float32[64, 128]", "made": fake.frames(train, "load")}
+    race["first"] |= {"backward": True, "kernel": "aten::mm"}
+    first, write, *_ = lines_of(train, race)
+    assert first == "race: 4096 bytes of tensor float32[64, 128] (made train.py:15), read after write, not ordered"
+    assert write == "  write  stream 2, task 14  kernel aten::mm  backward of train.py:6 in load ← 15 in <module>"
+
+
 def at(path: Path, name: str) -> dict[str, Any]:
     return {"frames": fake.frames(path, name)}
 
@@ -64,12 +73,13 @@ def at(path: Path, name: str) -> dict[str, Any]:
         ("ignored_wait", "the wait at 10 is ignored by the product, so it orders nothing"),
         ("not_synchronized", "the host did not synchronize with stream 2"),
         ("threads", "nothing orders the two threads of the host"),
+        ("reused", "the tensor was freed, and its memory given out again at 10, while stream 2 still used it"),
     ],
 )
 def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> None:
-    assert (
-        lines_of(train, fake.race(train, why={"case": case, "wait": fake.frames(train, "wait")}))[3] == f"  {expected}"
-    )
+    place = fake.frames(train, "wait")
+    race = fake.race(train, why={"case": case, "wait": place, "given_out": place})
+    assert lines_of(train, race)[3] == f"  {expected}"
     assert {"late_record", case} <= set(words.WHY)
 
 
@@ -80,6 +90,10 @@ def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> N
         (
             {"case": "threads"},
             "let one thread wait for the other before line 16: by a join, a queue or an event",
+        ),
+        (
+            {"case": "record_stream", "stream": 2},
+            "call the tensor's record_stream, with stream 2, before it is freed",
         ),
         ({"case": "free_later", "stream": 2}, "synchronize stream 2 before the free at 16, or free later"),
     ],

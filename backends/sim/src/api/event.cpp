@@ -1,6 +1,7 @@
 // Events (events_streams_sync.md section 2). Each function keeps the order of checks given there.
 #include "tasks/event.h"
 
+#include <atomic>
 #include <cstring>
 #include <optional>
 
@@ -102,10 +103,17 @@ void require_healthy_record(const Event &event) REQUIRES(engine_lock) {
     }
 }
 
+// Flags of the events that a library queries for its own purposes; 0: of none.
+std::atomic<std::uint32_t> quiet_flags{0};
+
+bool is_asked_quietly(const Event &event) {
+    return event.mode == Event::Mode::New && event.flags != 0 && event.flags == quiet_flags.load();
+}
+
 // Notes that the calling thread has learned the state of the newest record.
 [[gnu::noinline]] void tell_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
     if (is_complete) {
-        sim.core.note_queried(event.record_point());
+        sim.core.note_queried(event.record_point(), is_asked_quietly(event));
     } else {
         sim.core.note_polled(event.record_point());
     }
@@ -679,4 +687,9 @@ aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) 
         sim.core.registry().add(opened, *device.shard);
         *event = opened->handle();
     });
+}
+
+aclError aclsimAskQuietlyAbout(uint32_t eventFlags) {
+    quiet_flags.store(eventFlags);
+    return ACL_SUCCESS;
 }

@@ -51,4 +51,26 @@ aclError aclsimNoteHostAcquire(const void *key) {
     return note_key(Function::aclsimNoteHostAcquire, key, &Observer::host_acquired);
 }
 
+aclError aclsimNoteGivenOut(const void *address, size_t size) {
+    return checked_entry(Function::aclsimNoteGivenOut, [&] {
+        tell_of_host([&](const Observers &observers)
+                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(&Observer::given_out, address, size); });
+    });
+}
+
+aclError aclsimNoteReusable(const void *address, size_t size) {
+    return checked_entry(Function::aclsimNoteReusable, [&] {
+        tell_of_host([&](const Observers &observers)
+                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(&Observer::reusable, address, size); });
+    });
+}
+
+aclError aclsimNamePart(const void *address, const char *name) {
+    return checked_entry(Function::aclsimNamePart, [&] {
+        require(name, "name");
+        tell_of_host([&](const Observers &observers)
+                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(&Observer::part_named, address, name); });
+    });
+}
+
 int32_t aclsimWantsHostAccesses(void) { return Observers::want_host_accesses() ? 1 : 0; }

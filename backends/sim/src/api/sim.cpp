@@ -160,6 +160,13 @@ aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame nam
     return ACL_SUCCESS;
 }
 
+int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most) { return provided_frames(frames, most); }
+
+aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count) {
+    set_forward_place(frames, static_cast<std::size_t>(std::max(count, 0)));
+    return ACL_SUCCESS;
+}
+
 aclError aclsimSetInterruptCheck(aclsimInterruptCheck check) {
     return ungated_entry(Function::aclsimSetInterruptCheck,
                          [&](Simulator &sim, Lock &) REQUIRES(engine_lock) { sim.core.set_interrupt_check(check); });

@@ -261,8 +261,8 @@ class Core {
             observers_.tell<kOrder>(&Observer::host_learned, thread_number(), task, how);
         }
     }
-    void note_queried(const Point &task) const REQUIRES(engine_lock) {
-        note_learned(task, t_thread.asks_quietly ? HostSync::QueriedQuietly : HostSync::Queried);
+    void note_queried(const Point &task, bool is_quiet = false) const REQUIRES(engine_lock) {
+        note_learned(task, is_quiet || t_thread.asks_quietly ? HostSync::QueriedQuietly : HostSync::Queried);
     }
     // Returns true if an observer or the scheduler wants to know about queries of threads and their answers.
     bool hears_of_queries() const REQUIRES(engine_lock) { return unlikely(hears_of_queries_); }

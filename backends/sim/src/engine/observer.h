@@ -138,6 +138,12 @@ class Observer {
     virtual void host_released(const Moment &, std::uint32_t /*thread*/, const void * /*key*/) REQUIRES(engine_lock) {}
     virtual void host_acquired(const Moment &, std::uint32_t /*thread*/, const void * /*key*/) REQUIRES(engine_lock) {}
 
+    // Report that an allocator above the library gives out a part of a block, that all uses of a part are over which
+    // quiet queries have shown to be over, and the name of the part that begins at the address.
+    virtual void given_out(const Moment &, const void * /*address*/, std::uint64_t /*size*/) REQUIRES(engine_lock) {}
+    virtual void reusable(const Moment &, const void * /*address*/, std::uint64_t /*size*/) REQUIRES(engine_lock) {}
+    virtual void part_named(const Moment &, const void * /*address*/, const char * /*name*/) REQUIRES(engine_lock) {}
+
     // --- kCalls ----------------------------------------------------------------------------------------------------
     // Calls nest, because callbacks make calls.
     virtual void call_began(const Moment &, const CallSite &) REQUIRES(engine_lock) {}

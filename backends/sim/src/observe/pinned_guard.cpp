@@ -251,17 +251,24 @@ void PinnedGuard::add_uses(Point task, const std::vector<Access> &accesses) {
     }
 }
 
+template <class Ends>
+void PinnedGuard::remove_uses(Block &block, Ends ends) {
+    for (std::size_t i = block.uses.size(); i-- > 0;) {
+        const Use use = block.uses[i];
+        if (ends(use)) {
+            block.uses.erase(block.uses.begin() + static_cast<std::ptrdiff_t>(i));
+            --use_count_;
+            apply(block, use.begin, use.end);
+        }
+    }
+}
+
 void PinnedGuard::remove_uses(const Known &known) {
     for (auto &[begin, block] : blocks_) {
-        for (std::size_t i = block.uses.size(); i-- > 0;) {
-            const Use use = block.uses[i];
+        remove_uses(block, [&](const Use &use) {
             const auto newest = known.find(use.task.stream);
-            if (newest != known.end() && use.task.sequence <= newest->second) {
-                block.uses.erase(block.uses.begin() + static_cast<std::ptrdiff_t>(i));
-                --use_count_;
-                apply(block, use.begin, use.end);
-            }
-        }
+            return newest != known.end() && use.task.sequence <= newest->second;
+        });
     }
 }
 
@@ -388,6 +395,15 @@ void PinnedGuard::freed(const Moment &, const void *address) {
         use_count_ -= found->second.uses.size();
         set_page_access(found->first, found->second.end, PageAccess::All);
         blocks_.erase(found);
+    }
+}
+
+void PinnedGuard::reusable(const Moment &, const void *address, std::uint64_t size) {
+    const Guard guard(mutex_);
+    const Address begin = as_integer(address);
+    if (const auto found = find(begin); found != blocks_.end()) {
+        close_again();
+        remove_uses(found->second, [&](const Use &use) { return use.begin >= begin && use.begin < begin + size; });
     }
 }
 

@@ -41,6 +41,7 @@ class PinnedGuard final : public Observer {
     void host_learned(const Moment &, std::uint32_t, Point task, HostSync how) override REQUIRES(engine_lock);
     void allocated(const Moment &, const Allocation &allocation) override REQUIRES(engine_lock);
     void freed(const Moment &, const void *address) override REQUIRES(engine_lock);
+    void reusable(const Moment &, const void *address, std::uint64_t size) override REQUIRES(engine_lock);
     void host_accessed(const Moment &, std::uint32_t, const Access &access) override REQUIRES(engine_lock);
 
   private:
@@ -72,6 +73,8 @@ class PinnedGuard final : public Observer {
     Blocks::iterator find(Address address);
     void add_use(Block &block, const Use &use);
     void add_uses(Point task, const std::vector<Access> &accesses);
+    template <class Ends>
+    void remove_uses(Block &block, Ends ends);
     void remove_uses(const Known &known);
     void learn(Point task);
     Known before(Point task) const;

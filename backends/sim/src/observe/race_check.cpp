@@ -23,6 +23,13 @@ namespace {
 
 bool begins_with(const char *text, const char *prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
+races::Learned learned_by(HostSync how) {
+    const bool is_of_event = current_call() != nullptr && std::strstr(current_function(), "Event") != nullptr;
+    return how == HostSync::QueriedQuietly              ? races::Learned::Quietly
+           : how == HostSync::CalledBack || is_of_event ? races::Learned::OfTask
+                                                        : races::Learned::OfStream;
+}
+
 Mode mode_of(const Access &access, const char *function) {
     const bool synchronizes = begins_with(function, "aclrtValueWrite") || begins_with(function, "aclrtValueWait");
     return synchronizes ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
@@ -88,23 +95,21 @@ RaceCheck::RaceCheck(races::Output &output, bool separates_threads)
 RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, PlaceId place) const {
     Operands operands;
     const char *const function = places_[place].function;
+    const bool names_parts = !places_[place].kernel.empty();
     for (const Access &access : accesses) {
         if (access.mode != AccessMode::None && !is_hint(function)) {
-            detector_.blocks().find(access, mode_of(access, function), place, operands);
+            detector_.blocks().find(access, mode_of(access, function), place, names_parts, operands);
         }
     }
     return operands;
 }
 
 PlaceId RaceCheck::place_of(const Stream &stream, const Task &task) {
-    const PlaceId place = places_.present();
-    std::string &kernel = places_[place].kernel;
-    if (task.info().has(kIsKernel) && kernel.empty()) {
-        TaskLabel label;
+    TaskLabel label;
+    if (task.info().has(kIsKernel)) {
         task.details().label(stream, label);
-        kernel = label.name;
     }
-    return place;
+    return places_.present(label.name);
 }
 
 // --- streams and tasks -----------------------------------------------------------------------------------------------
@@ -182,7 +187,7 @@ void RaceCheck::ordered(const Moment &, const Edge &edge) {
 void RaceCheck::host_learned(const Moment &, std::uint32_t, Point task, HostSync how) {
     if (how != HostSync::QueueRoom) {
         const Guard guard(mutex_);
-        detector_.learn(caller(), task, places_.present(), how == HostSync::QueriedQuietly);
+        detector_.learn(caller(), task, places_.present(), learned_by(how));
     }
 }
 
@@ -282,6 +287,25 @@ void RaceCheck::host_released(const Moment &, std::uint32_t, const void *key) {
 void RaceCheck::host_acquired(const Moment &, std::uint32_t, const void *key) {
     const Guard guard(mutex_);
     detector_.take(caller(), key);
+}
+
+void RaceCheck::given_out(const Moment &, const void *address, std::uint64_t size) {
+    const Guard guard(mutex_);
+    detector_.give_out(as_integer(address), size, places_.present());
+}
+
+void RaceCheck::reusable(const Moment &, const void *address, std::uint64_t size) {
+    const Guard guard(mutex_);
+    Operands operands;
+    detector_.blocks().find({address, size, AccessMode::Read, ""}, Mode::Read, 0, /*names_parts=*/false, operands);
+    if (!operands.empty()) {
+        detector_.forget(caller(), std::move(operands));
+    }
+}
+
+void RaceCheck::part_named(const Moment &, const void *address, const char *name) {
+    const Guard guard(mutex_);
+    detector_.blocks().name_part(as_integer(address), name);
 }
 
 void RaceCheck::fact_lost(const Moment &) {

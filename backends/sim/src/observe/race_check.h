@@ -49,6 +49,9 @@ class RaceCheck final : public Observer {
     void host_accessed(const Moment &, std::uint32_t thread, const Access &access) override REQUIRES(engine_lock);
     void host_released(const Moment &, std::uint32_t thread, const void *key) override REQUIRES(engine_lock);
     void host_acquired(const Moment &, std::uint32_t thread, const void *key) override REQUIRES(engine_lock);
+    void given_out(const Moment &, const void *address, std::uint64_t size) override REQUIRES(engine_lock);
+    void reusable(const Moment &, const void *address, std::uint64_t size) override REQUIRES(engine_lock);
+    void part_named(const Moment &, const void *address, const char *name) override REQUIRES(engine_lock);
     void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
     void finish();  // reports all that is known

@@ -1,5 +1,6 @@
 #include "races/blocks.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -43,19 +44,67 @@ std::vector<BlockRef> Blocks::release_all(std::uintptr_t begin, std::uint64_t si
     }
 }
 
-void Blocks::find(const Access &access, Mode mode, PlaceId place, std::vector<Operand> &operands) const {
-    const std::uintptr_t begin = as_integer(access.address);
-    auto it = live_.upper_bound(begin);
-    if (it != live_.begin() && std::prev(it)->second->end() > begin) {
-        --it;
+// Returns the block that the address is in, or else the one behind it.
+std::map<std::uintptr_t, BlockRef>::const_iterator Blocks::at(std::uintptr_t address) const {
+    const auto behind = live_.upper_bound(address);
+    const bool is_inside = behind != live_.begin() && std::prev(behind)->second->end() > address;
+    return is_inside ? std::prev(behind) : behind;
+}
+
+namespace {
+
+// Returns the part that the offset is in. If it begins there, and has no name, it gets the given one.
+Part part_at(Block &block, std::int64_t offset, const char *name) {
+    const auto at = static_cast<std::uint64_t>(std::max<std::int64_t>(offset, 0));
+    const auto behind = block.parts.upper_bound(at);
+    if (behind == block.parts.begin() || std::prev(behind)->second.first <= at) {
+        return {};
     }
+    auto &[begin, part] = *std::prev(behind);
+    if (part.second.name == nullptr && begin == at && *name != '\0') {
+        part.second.name = name;
+    }
+    return part.second;
+}
+
+}  // namespace
+
+void Blocks::find(const Access &access, Mode mode, PlaceId place, bool names_parts,
+                  std::vector<Operand> &operands) const {
+    const std::uintptr_t begin = as_integer(access.address);
     std::shared_ptr<const Layout> layout;
     if (!access.layout.is_whole()) {
         layout = std::make_shared<const Layout>(united(access.layout, access.size));
     }
-    for (; it != live_.end() && it->first < begin + access.size; ++it) {
+    for (auto it = at(begin); it != live_.end() && it->first < begin + access.size; ++it) {
         const auto offset = static_cast<std::int64_t>(begin - it->first);
-        operands.push_back({it->second, offset, access.size, layout, mode, place, access.name});
+        const Part part =
+            it->second->parts.empty() ? Part{} : part_at(*it->second, offset, names_parts ? access.name : "");
+        operands.push_back({it->second, offset, access.size, layout, mode, place, access.name, part});
+    }
+}
+
+void Blocks::give_out(std::uintptr_t address, std::uint64_t size, const Part &part) {
+    const auto found = at(address);
+    if (found == live_.end() || found->first > address) {
+        return;
+    }
+    const std::uint64_t begin = address - found->first;
+    auto &parts = found->second->parts;
+    auto old = parts.lower_bound(begin);
+    if (old != parts.begin() && std::prev(old)->second.first > begin) {
+        --old;
+    }
+    while (old != parts.end() && old->first < begin + size) {
+        old = parts.erase(old);
+    }
+    parts[begin] = {begin + size, part};
+}
+
+void Blocks::name_part(std::uintptr_t address, const char *name) {
+    const auto found = at(address);
+    if (found != live_.end() && found->first <= address) {
+        part_at(*found->second, static_cast<std::int64_t>(address - found->first), name);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/facts.h"
@@ -23,9 +24,10 @@ struct Block {
     PlaceId allocated;
     Shadow shadow;
     bool is_freed = false;
-    bool is_coarse = false;  // older accesses were forgotten
-    LaneId writer = 0;       // of the newest write by a task,
-    Step written = 0;        // and its step; 0: there was none
+    bool is_coarse = false;                                           // older accesses were forgotten
+    LaneId writer = 0;                                                // of the newest write by a task,
+    Step written = 0;                                                 // and its step; 0: there was none
+    std::map<std::uint64_t, std::pair<std::uint64_t, Part>> parts{};  // by their offset, with their end
 
     std::uintptr_t end() const { return address + size; }
 };
@@ -41,6 +43,7 @@ struct Operand {
     Mode mode;
     PlaceId place;
     const char *name;
+    Part part{};
 };
 
 class Blocks {
@@ -50,10 +53,16 @@ class Blocks {
     BlockRef release(std::uintptr_t address);
     void restore(BlockRef block);  // undoes the release
     std::vector<BlockRef> release_all(std::uintptr_t begin, std::uint64_t size);
-    // Appends the parts of an access that are in known memory.
-    void find(const Access &access, Mode mode, PlaceId place, std::vector<Operand> &operands) const;
+    // Appends what an access touches in known memory. `names_parts`: the operand's name is that of the part that it
+    // begins with, unless that has a name.
+    void find(const Access &access, Mode mode, PlaceId place, bool names_parts, std::vector<Operand> &operands) const;
+    // Makes a part of the block, instead of those that were there.
+    void give_out(std::uintptr_t address, std::uint64_t size, const Part &part);
+    // Names the part that begins at the address, unless it has a name.
+    void name_part(std::uintptr_t address, const char *name);
 
   private:
+    std::map<std::uintptr_t, BlockRef>::const_iterator at(std::uintptr_t address) const;
     std::map<std::uintptr_t, BlockRef> live_;
     std::array<std::uint32_t, kBlockKinds> numbers_{};
 };

@@ -201,15 +201,19 @@ void Detector::order_after_all(std::vector<Before> &after) const {
     after.push_back({0, calls_, 0});
 }
 
-void Detector::learn(const Caller &caller, Point task, PlaceId place, bool is_quiet) {
-    if (Action *const run = is_quiet ? nullptr : find_open(caller.task)) {
-        run->after.push_back({task.stream, task.sequence, place});
+void Detector::learn(const Caller &caller, Point task, PlaceId place, Learned how) {
+    std::vector<Before> before{{task.stream, task.sequence, place}};
+    if (const Lane *const lane = how == Learned::OfStream ? find_lane(task.stream) : nullptr) {
+        before.insert(before.end(), lane->early.begin(), lane->early.end());
+    }
+    if (Action *const run = how == Learned::Quietly ? nullptr : find_open(caller.task)) {
+        run->after.insert(run->after.end(), before.begin(), before.end());
         return;
     }
     Owned action = make(Action::Kind::HostLearns, caller.thread);
-    action->is_quiet = is_quiet;
+    action->is_quiet = how == Learned::Quietly;
     action->place = place;
-    action->after.push_back({task.stream, task.sequence, place});
+    action->after = std::move(before);
     enqueue(std::move(action));
 }
 
@@ -252,6 +256,16 @@ void Detector::access(const Caller &caller, std::vector<Operand> operands, Place
     }
     Owned action = make(Action::Kind::HostAccess, caller.thread);
     action->place = place;
+    action->operands = std::move(operands);
+    enqueue(std::move(action));
+}
+
+void Detector::give_out(std::uintptr_t address, std::uint64_t size, PlaceId place) {
+    blocks_.give_out(address, size, {++calls_, place, nullptr});
+}
+
+void Detector::forget(const Caller &caller, std::vector<Operand> operands) {
+    Owned action = make(Action::Kind::HostForgets, caller.thread);
     action->operands = std::move(operands);
     enqueue(std::move(action));
 }
@@ -345,6 +359,9 @@ void Detector::take_action(Action &action) {
         case Action::Kind::HostAccess:
             take_host_access(action);
             break;
+        case Action::Kind::HostForgets:
+            take_host_forgets(action);
+            break;
         case Action::Kind::StreamEnds:
             take_end_of_stream(action);
             break;
@@ -436,6 +453,19 @@ void Detector::take_host_access(Action &action) {
     apply({use, action.number, *known, lane.id, action.number}, action.operands);
 }
 
+void Detector::take_host_forgets(Action &action) {
+    const Lane &lane = *action.lane;
+    const Use use{lane.id, action.number, action.number, action.number, Mode::Read, 0, "", {}};
+    Knowledge knowledge(lane.known);
+    knowledge.learn(quiet_);
+    const ClockRef known = std::move(knowledge).result();
+    const Now now{use, action.number, *known, lane.id, action.number};
+    for (const Operand &operand : action.operands) {
+        each_piece(operand,
+                   [&](std::uint64_t begin, std::uint64_t end) { operand.block->shadow.forget(begin, end, now); });
+    }
+}
+
 void Detector::take_host_order(Action &action) {
     Lane &lane = *action.lane;
     ClockRef &given = action.key == nullptr ? quiet_ : given_.try_emplace(action.key, clock_zero()).first->second;
@@ -483,6 +513,7 @@ void Detector::apply(const Now &now, const std::vector<Operand> &operands) {
         use->mode = operand.mode;
         use->place = operand.place;
         use->operand = operand.name;
+        use->part = operand.part;
         apply(operand, *use, {*use, now.floor, now.known, now.caller, now.caller_step});
     }
 }

@@ -37,6 +37,13 @@ struct Caller {
     Point task{};  // no task: the thread runs no host function
 };
 
+// Knowledge that the host gains with the end of a task.
+enum class Learned : std::uint8_t {
+    OfTask,
+    OfStream,  // it has nothing to do: waits that needed no task are over, too
+    Quietly,  // by a query for a library's purposes: only frees, and uses of memory that is given out again, come after
+};
+
 // A call that brings a task into a stream.
 struct Submitted {
     Caller caller;
@@ -65,8 +72,7 @@ class Detector {
     // A call waits: `task` is its task or, without one, the stream's next task.
     void wait(Point task, PlaceId place, const WaitBinding &binding);
     void order(const Edge &edge);
-    // `is_quiet`: the package asked for its own purposes, so that only frees come after the task.
-    void learn(const Caller &caller, Point task, PlaceId place, bool is_quiet);
+    void learn(const Caller &caller, Point task, PlaceId place, Learned how);
     void give(const Caller &caller, const void *key);
     void take(const Caller &caller, const void *key);
 
@@ -76,6 +82,10 @@ class Detector {
     BlockRef allocate(const Caller &caller, std::uintptr_t address, std::uint64_t size, BlockKind kind, PlaceId place);
     void free(const Caller &caller, std::uintptr_t address, PlaceId place);
     void access(const Caller &caller, std::vector<Operand> operands, PlaceId place);
+    // A part of a block is given out by an allocator above the library.
+    void give_out(std::uintptr_t address, std::uint64_t size, PlaceId place);
+    // Forgets accesses that are over, as the host knows, also from quiet queries.
+    void forget(const Caller &caller, std::vector<Operand> operands);
 
     // Takes all that is over, also behind tasks that are not, as at the end of the process.
     void finish();
@@ -103,6 +113,7 @@ class Detector {
     void take_action(Action &action);
     void take_task(Action &action);
     void take_host_access(Action &action);
+    void take_host_forgets(Action &action);
     void take_host_order(Action &action);
     void take_end_of_stream(Action &action);
     void join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before);

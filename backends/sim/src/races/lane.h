@@ -25,7 +25,7 @@ struct Before {
 
 // One action: a task of a stream, or a call by which the host accesses memory or learns of a task.
 struct Action {
-    enum class Kind : std::uint8_t { Task, HostAccess, HostLearns, HostGives, HostTakes, StreamEnds };
+    enum class Kind : std::uint8_t { Task, HostAccess, HostForgets, HostLearns, HostGives, HostTakes, StreamEnds };
 
     Kind kind = Kind::Task;
     bool is_over = true;  // false: a task that has neither ended nor been dropped

@@ -1,5 +1,7 @@
 #include "races/places.h"
 
+#include <functional>
+
 #include "support/text.h"
 
 namespace aclsim::races {
@@ -28,16 +30,17 @@ bool are_equal(const CallPlace &one, const CallPlace &other) {
 
 }  // namespace
 
-PlaceId Places::find(const char *function, const CallPlace &frames) {
-    const std::uint64_t hash = hash_of(function, frames);
+PlaceId Places::find(const char *function, const CallPlace &frames, const std::string &kernel) {
+    const std::uint64_t hash = mixed(hash_of(function, frames), std::hash<std::string>{}(kernel));
     const auto range = by_hash_.equal_range(hash);
     for (auto it = range.first; it != range.second; ++it) {
-        if (list_[it->second].function == function && are_equal(list_[it->second].frames, frames)) {
+        const Place &known = list_[it->second];
+        if (known.function == function && known.kernel == kernel && are_equal(known.frames, frames)) {
             return it->second;
         }
     }
     const auto id = static_cast<PlaceId>(list_.size());
-    list_.push_back({function, frames, {}});
+    list_.push_back({function, frames, kernel});
     by_hash_.emplace(hash, id);
     return id;
 }

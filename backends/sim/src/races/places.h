@@ -20,11 +20,11 @@ class Places {
     };
 
     Places() { list_.emplace_back(); }
-    // Returns the number of the calling thread's present place; 0 outside of calls.
-    PlaceId present();
-    PlaceId find(const char *function, const CallPlace &frames);
+    // Returns the number of the calling thread's present place; 0 outside of calls. One call of the program may launch
+    // several kernels: the place is another one for each.
+    PlaceId present(const std::string &kernel = {});
+    PlaceId find(const char *function, const CallPlace &frames, const std::string &kernel = {});
     const Place &operator[](PlaceId id) const { return list_[id]; }
-    Place &operator[](PlaceId id) { return list_[id]; }
     std::vector<std::string> names_of(PlaceId id) const { return aclsim::names_of(list_[id].frames); }
 
   private:

@@ -3,9 +3,9 @@
 
 namespace aclsim::races {
 
-PlaceId Places::present() {
+PlaceId Places::present(const std::string &kernel) {
     const CurrentCall *const call = current_call();
-    return call == nullptr ? 0 : find(call->name(), call->place);
+    return call == nullptr ? 0 : find(call->name(), call->place, kernel);
 }
 
 }  // namespace aclsim::races

@@ -28,6 +28,12 @@ std::string conflict_of(const Use &earlier, const Use &later) {
     return std::string(word_for(later.mode)) + " after " + word_for(earlier.mode);
 }
 
+// Returns whether an allocator has given out the memory in between, although a stream still used it.
+bool is_reuse(const Use &first, const Use &second) {
+    return first.agent.is_task && second.agent.is_task && first.part.number != 0 &&
+           first.part.number < second.part.number;
+}
+
 std::string field(const char *name, const std::string &json) { return quoted(name) + ":" + json; }
 std::string field(const char *name, std::uint64_t number) { return field(name, std::to_string(number)); }
 std::string text_field(const char *name, const std::string &text) { return field(name, quoted(text)); }
@@ -62,7 +68,16 @@ std::string Reports::use_of(const Use &use) const {
                    is_task ? "" : field("thread", use.agent.thread), text_field("function", place.function),
                    place.kernel.empty() ? "" : text_field("kernel", place.kernel),
                    *use.operand == '\0' ? "" : text_field("operand", use.operand),
+                   place.frames.kind == CallPlace::Kind::Forward ? field("backward", "true") : "",
                    field("frames", frames_of(use.place))});
+}
+
+std::string Reports::memory_of(const Block &block, const Part &part) const {
+    return object({text_field("kind", kKinds[static_cast<std::size_t>(block.kind)]), field("number", block.number),
+                   field("size", block.size), text_field("function", places_[block.allocated].function),
+                   part.name == nullptr ? "" : text_field("name", part.name),
+                   part.number == 0 ? "" : field("made", frames_of(part.made)),
+                   field("frames", frames_of(block.allocated))});
 }
 
 // Explains why nothing orders the two.
@@ -72,6 +87,9 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
     }
     if (lane == nullptr || !earlier.agent.is_task) {
         return object({text_field("case", "not_synchronized")});
+    }
+    if (is_reuse(earlier, later)) {
+        return object({text_field("case", "reused"), field("given_out", frames_of(later.part.made))});
     }
     if (lane->vain.wait != 0) {
         return object({text_field("case", lane->vain.reason), field("wait", frames_of(lane->vain.wait))});
@@ -86,6 +104,10 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
 
 // Proposes the change that would order the two, for the one that was called first and the one after it.
 std::string Reports::fix_for(const Use &first, const Use &second) const {
+    if (is_reuse(first, second)) {
+        return object({text_field("case", "record_stream"), field("stream", first.agent.stream),
+                       field("before", frames_of(second.part.made))});
+    }
     if (first.agent.is_task && second.agent.is_task) {
         return object({text_field("case", "event"), field("record_stream", first.agent.stream),
                        field("record_after", frames_of(first.place)), field("wait_stream", second.agent.stream),
@@ -112,14 +134,10 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     seen.written = 1;
     ++count_;
     const bool is_in_order = earlier.number <= later.number;
-    const std::string memory =
-        object({text_field("kind", kKinds[static_cast<std::size_t>(block.kind)]), field("number", block.number),
-                field("size", block.size), text_field("function", places_[block.allocated].function),
-                field("frames", frames_of(block.allocated))});
     output_.write(
         object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(earlier, later)),
-                field("memory", memory), field("offset", conflict.offset), field("bytes", conflict.bytes),
-                field("first", use_of(earlier)), field("second", use_of(later)),
+                field("memory", memory_of(block, earlier.part)), field("offset", conflict.offset),
+                field("bytes", conflict.bytes), field("first", use_of(earlier)), field("second", use_of(later)),
                 field("why", reason_for(earlier, later, lane)),
                 field("fix", is_in_order ? fix_for(earlier, later) : fix_for(later, earlier))}));
 }

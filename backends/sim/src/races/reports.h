@@ -53,6 +53,7 @@ class Reports {
     void write_count(Seen &seen);
     std::string frames_of(PlaceId place) const;
     std::string use_of(const Use &use) const;
+    std::string memory_of(const Block &block, const Part &part) const;
     std::string reason_for(const Use &earlier, const Use &later, const Lane *lane) const;
     std::string fix_for(const Use &first, const Use &second) const;
 

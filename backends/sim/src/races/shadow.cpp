@@ -191,18 +191,32 @@ void Shadow::coarsen() {
     chunks_ = std::move(coarse);
 }
 
-bool Shadow::access(std::uint64_t begin, std::uint64_t end, const UseRef &use, const Now &now,
-                    std::vector<Conflict> &conflicts) {
+// Calls the function for each segment of the bytes, after making segments begin and end where they do.
+template <class Function>
+void Shadow::each_segment(std::uint64_t begin, std::uint64_t end, Function function) {
     if (end < size_) {
         split(end);
     }
     Position position = split(begin);
     bool is_inside = true;
     while (is_inside && at(position).begin < end) {
-        visit(at(position), end_of(position), use, now, conflicts);
+        function(position);
         is_inside = next(position);
     }
     merge(begin, end);
+}
+
+void Shadow::forget(std::uint64_t begin, std::uint64_t end, const Now &now) {
+    each_segment(begin, end, [&](const Position &position) {
+        at(position).writes.forget_before(now);
+        at(position).reads.forget_before(now);
+    });
+}
+
+bool Shadow::access(std::uint64_t begin, std::uint64_t end, const UseRef &use, const Now &now,
+                    std::vector<Conflict> &conflicts) {
+    each_segment(begin, end,
+                 [&](const Position &position) { visit(at(position), end_of(position), use, now, conflicts); });
     if (count_ <= kMostSegments) {
         return true;
     }

@@ -73,6 +73,8 @@ class Shadow {
     // there were too many segments.
     bool access(std::uint64_t begin, std::uint64_t end, const UseRef &use, const Now &now,
                 std::vector<Conflict> &conflicts);
+    // Forgets the accesses to the bytes that precede the present.
+    void forget(std::uint64_t begin, std::uint64_t end, const Now &now);
     std::size_t segments() const { return count_; }
     std::uint64_t size() const { return size_; }
     // Calls the function for every remembered access.
@@ -108,6 +110,8 @@ class Shadow {
     Position find(std::uint64_t offset) const;
     bool next(Position &position) const;
     Position split(std::uint64_t offset);
+    template <class Function>
+    void each_segment(std::uint64_t begin, std::uint64_t end, Function function);
     void insert_behind(const Position &position, Segment segment);
     void remove(const Position &position);
     void merge(std::uint64_t begin, std::uint64_t end);

@@ -29,15 +29,23 @@ struct Agent {
     std::uint64_t lane_of = 0;  // serial number of the stream
 };
 
+// Part of a block that an allocator above the library has given out.
+struct Part {
+    std::uint64_t number = 0;    // in the order of calls; 0: the block was not given out in parts
+    PlaceId made = 0;            // place where it was given out
+    const char *name = nullptr;  // nullptr: unknown
+};
+
 struct Use {
     LaneId lane;
     Step step;
-    std::uint64_t part;    // differs between unordered accesses of one step, such as parts of a batch
+    std::uint64_t piece;   // differs between unordered accesses of one step, such as parts of a batch
     std::uint64_t number;  // in the order of calls
     Mode mode;
     PlaceId place;
     const char *operand;
     Agent agent;
+    Part part{};
     std::uint32_t references = 0;
 };
 
@@ -82,7 +90,7 @@ struct Now {
 
     bool comes_after(const Use &other) const {
         if (other.lane == use.lane) {
-            return other.step < floor || (other.step == use.step && other.part == use.part);
+            return other.step < floor || (other.step == use.step && other.piece == use.piece);
         }
         return other.step <= known.of(other.lane) || (other.lane == caller && other.step <= caller_step);
     }

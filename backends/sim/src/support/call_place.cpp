@@ -13,6 +13,7 @@ namespace {
 
 std::atomic<aclsimCaptureFrames> g_capture{nullptr};
 std::atomic<aclsimNameFrame> g_name{nullptr};
+thread_local CallPlace t_forward;
 
 // Returns "file+offset in function" of the call itself, not of its return address.
 std::string native_name(const void *return_address) {
@@ -34,12 +35,26 @@ void set_place_provider(const PlaceProvider &provider) {
     g_capture.store(provider.capture, std::memory_order_release);
 }
 
-void find_place(CallPlace &place, const void *return_address) {
+std::int32_t provided_frames(aclsimCallFrame *frames, std::int32_t most) {
     const aclsimCaptureFrames capture = g_capture.load(std::memory_order_acquire);
-    const std::int32_t count = capture == nullptr ? 0 : capture(place.frames.data(), CallPlace::kMostFrames);
+    return capture == nullptr ? 0 : capture(frames, most);
+}
+
+void set_forward_place(const aclsimCallFrame *frames, std::size_t count) {
+    t_forward.kind = count == 0 ? CallPlace::Kind::Unknown : CallPlace::Kind::Forward;
+    t_forward.count = static_cast<std::uint8_t>(std::min(count, CallPlace::kMostFrames));
+    std::copy_n(frames, t_forward.count, t_forward.frames.begin());
+}
+
+void find_place(CallPlace &place, const void *return_address) {
+    const std::int32_t count = provided_frames(place.frames.data(), CallPlace::kMostFrames);
     if (count > 0) {
         place.kind = CallPlace::Kind::Provided;
         place.count = static_cast<std::uint8_t>(std::min<std::size_t>(count, CallPlace::kMostFrames));
+        return;
+    }
+    if (t_forward.kind == CallPlace::Kind::Forward) {
+        place = t_forward;
         return;
     }
     const void *addresses[CallPlace::kMostFrames];
@@ -58,7 +73,7 @@ std::string name_of(const CallPlace &place, const aclsimCallFrame &frame) {
     char text[4352] = "";  // a path of any length, and the function
     const aclsimNameFrame name = g_name.load(std::memory_order_acquire);
     const bool is_named =
-        place.kind == CallPlace::Kind::Provided && name != nullptr && name(&frame, text, sizeof text) == 0;
+        place.kind != CallPlace::Kind::Unknown && name != nullptr && name(&frame, text, sizeof text) == 0;
     return is_named ? text : "an unknown place";
 }
 

@@ -19,6 +19,7 @@ struct CallPlace {
         Unknown,
         Native,    // return addresses
         Provided,  // frames of the program's own runtime
+        Forward,   // those of the operation whose gradient the thread computes
     };
     Kind kind = Kind::Unknown;
     std::uint8_t count = 0;                           // number of frames, innermost first
@@ -31,6 +32,10 @@ struct PlaceProvider {
     aclsimNameFrame name = nullptr;
 };
 void set_place_provider(const PlaceProvider &provider);
+// Writes the frames that the provider knows of the calling thread, and returns their number.
+std::int32_t provided_frames(aclsimCallFrame *frames, std::int32_t most);
+// Sets the place of calls of the thread for which the provider knows no frames.
+void set_forward_place(const aclsimCallFrame *frames, std::size_t count);
 
 // Finds the place of the call that returns to the address. Call without holding the engine lock, because the provider
 // may wait for a lock.

@@ -1,0 +1,114 @@
+"""Races of every kind that ascend-rt check finds in programs with PyTorch.
+
+A comment has the name of the race and, for its two accesses, "first" and "second"; and for the line that has made the
+tensor its type and shape.
+"""
+
+import torch
+import torch_npu  # noqa: F401  (registers the device)
+
+side, other = torch.npu.Stream(), torch.npu.Stream()
+
+
+def missing_wait():
+    with torch.npu.stream(side):
+        x = torch.ones(64, 2, device="npu")  # wait: float32[64, 2]; first
+    return x[:, 1] + 1  # wait: second
+
+
+def late_record():
+    x = torch.zeros(32, device="npu")  # record: float32[32]
+    side.wait_stream(torch.npu.current_stream())
+    other.wait_stream(torch.npu.current_stream())
+    event = side.record_event()
+    with torch.npu.stream(side):
+        x.add_(1)  # record: first
+    other.wait_event(event)
+    with torch.npu.stream(other):
+        x * 2  # record: second
+
+
+def missing_record_stream():
+    x = torch.ones(1024, device="npu")  # reuse: float32[1024]
+    side.wait_stream(torch.npu.current_stream())
+    with torch.npu.stream(side):
+        x.sum()  # reuse: first
+    del x
+    torch.zeros(1024, device="npu")  # reuse: second
+
+
+def record_stream_of_another():
+    """The queries by which the allocator learns that another tensor is no longer used order nothing else."""
+    x, recorded = torch.ones(3, 700, device="npu"), torch.ones(4096, device="npu")  # other: float32[3, 700]
+    side.wait_stream(torch.npu.current_stream())
+    with torch.npu.stream(side):
+        x.sum()  # other: first
+        recorded.sum()
+    recorded.record_stream(side)
+    address, kept = recorded.data_ptr(), []
+    del recorded
+    while not kept or kept[-1].data_ptr() != address:
+        kept.append(torch.empty(4096, device="npu"))
+    del x
+    torch.zeros(3, 700, device="npu")  # other: second
+
+
+def results_before_synchronization():
+    x = torch.ones(16, device="npu")
+    results = x.to("cpu", non_blocking=True)  # read: float32[16]; first
+    return float(results[3])  # read: second
+
+
+def results_in_pinned_memory():
+    """Nor do those by which the allocator of pinned memory learns that a copy is done."""
+    x, batch = torch.ones(8, device="npu"), torch.ones(8).pin_memory()
+    x.copy_(batch, non_blocking=True)
+    results = torch.empty(8, pin_memory=True)  # copy: float32[8]
+    results.copy_(x, non_blocking=True)  # copy: first
+    address, kept = batch.data_ptr(), []
+    del batch
+    while not kept or kept[-1].data_ptr() != address:
+        kept.append(torch.empty(8, pin_memory=True))
+    return results.sum()  # copy: second
+
+
+def overwritten_upload():
+    batch = torch.ones(128, pin_memory=True)  # upload: float32[128]
+    batch.to("npu", non_blocking=True)  # upload: first
+    batch.fill_(2)  # upload: second
+
+
+def gradient():
+    weight = torch.ones(48, 48, device="npu", requires_grad=True)
+    x = torch.ones(48, 48, device="npu")
+    loss = (x @ weight).sum()  # backward: float32[48, 48]; first
+    side.wait_stream(torch.npu.current_stream())
+    loss.backward()
+    with torch.npu.stream(side):
+        weight.grad * 2  # backward: second
+
+
+def replayed():
+    x = torch.ones(24, device="npu")  # graph: float32[24]
+    graph = torch.npu.NPUGraph()
+    torch.npu.synchronize()
+    with torch.npu.graph(graph):
+        x.add(1)  # graph: first
+    graph.replay()
+    with torch.npu.stream(side):
+        x.fill_(2)  # graph: second
+
+
+for race in (
+    missing_wait,
+    late_record,
+    missing_record_stream,
+    record_stream_of_another,
+    results_before_synchronization,
+    results_in_pinned_memory,
+    overwritten_upload,
+    gradient,
+    replayed,
+):
+    race()
+    torch.npu.synchronize()

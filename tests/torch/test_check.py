@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ascend-rt check`` of programs with PyTorch: races are found at the program's lines, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.simulator("independent")
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+MARK = re.compile(r"# (?!noqa)(\w+): (.+)$")
+
+Check = Callable[[str, int], dict[str, Any]]
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    """Return a function that checks a program, and returns the report."""
+
+    def run(name: str, status: int) -> dict[str, Any]:
+        report = tmp_path / "report.json"
+        options = ("--backend", "sim", "--format", "json", "--output", str(report))
+        command = [sys.executable, "-m", "ascend_rt", "check", *options, name]
+        environment = {"OMP_NUM_THREADS": "1", **os.environ}
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=170, env=environment, cwd=PROGRAMS, check=False
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+        return found
+
+    return run
+
+
+def marked(name: str) -> dict[str, dict[str, int | str]]:
+    """Return what the comments of a program say of each race: its lines, and its tensor."""
+    races: dict[str, dict[str, int | str]] = defaultdict(dict)
+    for number, line in enumerate((PROGRAMS / name).read_text(encoding="utf-8").splitlines(), 1):
+        if found := MARK.search(line):
+            for role in found[2].split("; "):
+                key = role if role in ("first", "second") else "tensor"
+                races[found[1]][key] = f"tensor {role} (made {name}:{number})" if key == "tensor" else number
+    return dict(races)
+
+
+def described(finding: dict[str, Any]) -> dict[str, int | str]:
+    lines = {name: finding[name]["frames"][0]["line"] for name in ("first", "second")}
+    return {**lines, "tensor": finding["memory"]["name"]}
+
+
+def test_races_are_found_at_the_lines_of_the_program(check: Check) -> None:
+    found = check("races.py", 1)["findings"]
+    expected = marked("races.py")
+    assert len(expected) == 9
+    races = {(it["first"], it["second"]): name for name, it in expected.items()}
+    by_name = {races[described(it)["first"], described(it)["second"]]: it for it in found}
+    assert {name: described(it) for name, it in by_name.items()} == expected
+    assert len(found) == len(expected)
+    assert [name for name, it in by_name.items() if it["first"].get("backward")] == ["backward"]
+    reused = [name for name, it in by_name.items() if it["fix"]["case"] == "record_stream"]
+    assert reused == ["reuse", "other"]
+
+
+def test_programs_in_order_have_no_findings(check: Check) -> None:
+    assert check("ordered.py", 0)["findings"] == []
