@@ -61,10 +61,11 @@ auto note(Function function) noexcept -> std::optional<decltype(function(Check::
     }
 }
 
-// Calls the vendor's function. before(check) is called first, and may change the arguments; after success,
-// after(check, result of the former) is called.
-template <auto *kFunction, class Before, class After, class... Arguments>
-[[gnu::always_inline]] inline aclError forward(const char *name, Before before, After after, Arguments &&...arguments) {
+// Calls the vendor's function. before(check) is called first, and may change the arguments; after(check, result of the
+// former) is called if the code counts.
+template <auto *kFunction, class Counts, class Before, class After, class... Arguments>
+[[gnu::always_inline]] inline aclError forward_if(const char *name, Counts counts, Before before, After after,
+                                                  Arguments &&...arguments) {
     const auto function = vendor<kFunction>(name);
     if (function == nullptr) {
         return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
@@ -75,7 +76,7 @@ template <auto *kFunction, class Before, class After, class... Arguments>
     const Call call(name, __builtin_return_address(0));
     const auto prepared = note(before);
     const aclError code = function(arguments...);
-    if (code == ACL_SUCCESS && prepared) {
+    if (counts(code) && prepared) {
         note([&](Check &check) {
             after(check, *prepared);
             return true;
@@ -83,6 +84,21 @@ template <auto *kFunction, class Before, class After, class... Arguments>
     }
     return code;
 }
+
+inline constexpr auto kIsSuccess = [](aclError code) { return code == ACL_SUCCESS; };
+
+// Does the same for a call whose success counts.
+template <auto *kFunction, class Before, class After, class... Arguments>
+[[gnu::always_inline]] inline aclError forward(const char *name, Before before, After after, Arguments &&...arguments) {
+    return forward_if<kFunction>(name, kIsSuccess, before, after, arguments...);
+}
+
+// A wait of the host has ended: it reports the failure of a task when all tasks are over.
+inline constexpr auto kIsEndOfWait = [](aclError code) {
+    constexpr aclError kFailures = 500000;  // of the runtime and of devices
+    const bool is_timeout = code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT || code == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
+    return code == ACL_SUCCESS || code == ACL_ERROR_RT_TASK_TIMEOUT || (code >= kFailures && !is_timeout);
+};
 
 inline constexpr auto kNothingBefore = [](Check &) { return true; };
 inline constexpr auto kNothingAfter = [](Check &, auto &) {};

@@ -43,21 +43,15 @@ std::function<bool(std::uint64_t)> compares(std::uint64_t wanted, uint32_t flag)
     }
 }
 
-void learn_if(Check &check, bool is_complete, const Points &records) {
-    if (is_complete) {
-        check.learn(records);
-    }
-}
-
-// Learns of the records that were the newest before the call, if the result says that they are complete.
+// Learns of the records that were the newest before the call, if its code, or what it has written, says that they are
+// complete.
 template <auto *kFunction, class Complete, class... Arguments>
-[[gnu::always_inline]] inline aclError ask(const char *name, aclrtEvent event, Complete is_complete,
+[[gnu::always_inline]] inline aclError ask(const char *name, aclrtEvent event, Complete are_complete,
                                            Arguments &&...arguments) {
-    return forward<kFunction>(
-        name, [&](Check &check) { return check.records_of(event); },
-        [&](Check &check, const Points &records) { learn_if(check, is_complete(), records); }, arguments...);
+    return forward_if<kFunction>(
+        name, are_complete, [&](Check &check) { return check.records_of(event); },
+        [](Check &check, const Points &records) { check.learn(records); }, arguments...);
 }
-constexpr auto kAlways = [] { return true; };
 
 }  // namespace
 
@@ -109,26 +103,31 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return ask<aclrtSynchronizeEvent>("aclrtSynchronizeEvent", event, kAlways, event);
+    return ask<aclrtSynchronizeEvent>("aclrtSynchronizeEvent", event, kIsEndOfWait, event);
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return ask<aclrtSynchronizeEventWithTimeout>("aclrtSynchronizeEventWithTimeout", event, kAlways, event, timeout);
+    return ask<aclrtSynchronizeEventWithTimeout>("aclrtSynchronizeEventWithTimeout", event, kIsEndOfWait, event,
+                                                 timeout);
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
     return ask<aclrtQueryEvent>(
-        "aclrtQueryEvent", event, [&] { return *status == ACL_EVENT_STATUS_COMPLETE; }, event, status);
+        "aclrtQueryEvent", event,
+        [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_EVENT_STATUS_COMPLETE; }, event, status);
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
     return ask<aclrtQueryEventStatus>(
-        "aclrtQueryEventStatus", event, [&] { return *status == ACL_EVENT_RECORDED_STATUS_COMPLETE; }, event, status);
+        "aclrtQueryEventStatus", event,
+        [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_EVENT_RECORDED_STATUS_COMPLETE; }, event,
+        status);
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
     return ask<aclrtQueryEventWaitStatus>(
-        "aclrtQueryEventWaitStatus", event, [&] { return *status == ACL_EVENT_WAIT_STATUS_COMPLETE; }, event, status);
+        "aclrtQueryEventWaitStatus", event,
+        [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_EVENT_WAIT_STATUS_COMPLETE; }, event, status);
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {

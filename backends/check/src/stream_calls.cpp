@@ -5,20 +5,14 @@ using namespace aclsim::wrapped;
 
 namespace {
 
-// Learns of the tasks that were the newest before the call.
-template <auto *kFunction, class Newest, class Complete, class... Arguments>
-[[gnu::always_inline]] inline aclError synchronize(const char *name, Newest newest, Complete is_complete,
+// Learns of the tasks that were the newest before the call, if its code, or what it has written, says that they are
+// over.
+template <auto *kFunction, class Newest, class Over, class... Arguments>
+[[gnu::always_inline]] inline aclError synchronize(const char *name, Newest newest, Over are_over,
                                                    Arguments &&...arguments) {
-    return forward<kFunction>(
-        name, [&](Check &check) { return newest(check); },
-        [&](Check &check, const Points &tasks) {
-            if (is_complete()) {
-                check.learn(tasks);
-            }
-        },
-        arguments...);
+    return forward_if<kFunction>(
+        name, are_over, newest, [](Check &check, const Points &tasks) { check.learn(tasks); }, arguments...);
 }
-constexpr auto kAlways = [] { return true; };
 constexpr auto kOfDevice = [](Check &check) { return check.newest_of_device({}); };
 constexpr auto of_stream(aclrtStream stream) {
     return [stream](Check &check) { return check.newest_of(stream); };
@@ -27,37 +21,38 @@ constexpr auto of_stream(aclrtStream stream) {
 }  // namespace
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-    return synchronize<aclrtSynchronizeStream>("aclrtSynchronizeStream", of_stream(stream), kAlways, stream);
+    return synchronize<aclrtSynchronizeStream>("aclrtSynchronizeStream", of_stream(stream), kIsEndOfWait, stream);
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
     return synchronize<aclrtSynchronizeStreamWithTimeout>("aclrtSynchronizeStreamWithTimeout", of_stream(stream),
-                                                          kAlways, stream, timeout);
+                                                          kIsEndOfWait, stream, timeout);
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
     return synchronize<aclrtStreamQuery>(
-        "aclrtStreamQuery", of_stream(stream), [&] { return *status == ACL_STREAM_STATUS_COMPLETE; }, stream, status);
+        "aclrtStreamQuery", of_stream(stream),
+        [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_STREAM_STATUS_COMPLETE; }, stream, status);
 }
 
 aclError aclrtSynchronizeDevice() {
-    return synchronize<aclrtSynchronizeDevice>("aclrtSynchronizeDevice", kOfDevice, kAlways);
+    return synchronize<aclrtSynchronizeDevice>("aclrtSynchronizeDevice", kOfDevice, kIsEndOfWait);
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-    return synchronize<aclrtSynchronizeDeviceWithTimeout>("aclrtSynchronizeDeviceWithTimeout", kOfDevice, kAlways,
+    return synchronize<aclrtSynchronizeDeviceWithTimeout>("aclrtSynchronizeDeviceWithTimeout", kOfDevice, kIsEndOfWait,
                                                           timeout);
 }
 
 // Aborted tasks are over, too.
 
 aclError aclrtStreamAbort(aclrtStream stream) {
-    return synchronize<aclrtStreamAbort>("aclrtStreamAbort", of_stream(stream), kAlways, stream);
+    return synchronize<aclrtStreamAbort>("aclrtStreamAbort", of_stream(stream), kIsEndOfWait, stream);
 }
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
     const auto newest = [=](Check &check) { return check.newest_of_device(static_cast<std::uint32_t>(deviceId)); };
-    return synchronize<aclrtDeviceTaskAbort>("aclrtDeviceTaskAbort", newest, kAlways, deviceId, timeout);
+    return synchronize<aclrtDeviceTaskAbort>("aclrtDeviceTaskAbort", newest, kIsEndOfWait, deviceId, timeout);
 }
 
 // Ends are noted first: as soon as a handle is destroyed, another object may get it.
