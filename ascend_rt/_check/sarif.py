@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ADDRESS = "https://github.com/ascend-rt/ascend_rt"
+_PAGE = "docs/check.md"
 _ROOT = "SRCROOT"
 
 # Name, short and full description of the rule for each kind.
@@ -89,7 +90,7 @@ def _driver(version: str) -> dict[str, Any]:
                 "shortDescription": {"text": short},
                 "fullDescription": {"text": full},
                 "help": {"text": full},
-                "helpUri": f"{_ADDRESS}/blob/main/docs/check.md",
+                "helpUri": f"{_ADDRESS}/blob/main/{_PAGE}",
                 "defaultConfiguration": {"level": _level(kind)},
             }
             for kind, (name, short, full) in _RULES.items()

@@ -89,7 +89,7 @@ aclError aclsimAskQuietlyAbout(uint32_t eventFlags);
  * The program has the part from now on: reports name the place of the call, and the part by the first name that an
  * operand at its beginning has. */
 aclError aclsimNoteGivenOut(const void *address, size_t size);
-/* All uses of the part that quiet queries have shown to be over are over for whoever gets the part next. */
+/* All uses of the part that quiet queries have shown to be over are over for the next owner of the part. */
 aclError aclsimNoteReusable(const void *address, size_t size);
 /* Names the part that begins at the address, unless it has a name. The string must remain valid. */
 aclError aclsimNamePart(const void *address, const char *name);

@@ -33,6 +33,15 @@ PROGRESS = (
 )
 REUSABLE = "ok(lib.aclsimNoteReusable(address(x), 4096))\n"
 
+MODEL = """
+model = new("aclmdlRI *", "aclmdlRIBuildBegin", 0)
+kept = new("aclrtStream *", "aclrtCreateStreamWithConfig", 0, lib.ACL_STREAM_PERSISTENT)
+ok(lib.aclmdlRIBindStream(model, kept, 0))
+ok(lib.aclrtMemcpyAsync(address(x), 4096, address(y), 4096, lib.ACL_MEMCPY_DEVICE_TO_DEVICE, kept))  # write
+ok(lib.aclmdlRIEndTask(model, kept))
+ok(lib.aclmdlRIBuildEnd(model, ffi.NULL))
+"""
+
 ORDERED = {
     "stream": WRITE + "copy_async(y, x, a)",
     "event": WRITE + "e.record(a); b.wait(e)\n" + READ,
@@ -71,10 +80,8 @@ ORDERED = {
     ),
     "replays": "with a.capture() as g:\n    copy_async(x, p, a)\n    copy_async(y, x, a)\ng.launch(b); g.launch(b)\n",
     "replays in two streams": "with a.capture() as g:\n    copy_async(x, p, a)\ng.launch(b); g.launch(c)\n",
-    "execution that the host waits for": (
-        "with a.capture() as g:\n    copy_async(x, p, a)\n"
-        "for i in range(3):\n    ok(lib.aclmdlRIExecute(raw(g), -1))\n    copy(bytearray(4096), x)\n"
-    ),
+    "execution that the host waits for": MODEL
+    + "for i in range(3):\n    ok(lib.aclmdlRIExecute(model, -1))\n    copy(bytearray(4096), x)\n",
     "workspace of an operator": "for i in range(3):\n    sim.run_operator(a, 64)\n",
     "edges of a graph": (
         "with a.capture() as g:\n    copy_async(x, p, a)\n    e.record(a); b.wait(e)\n    copy_async(y, x, b)\n"
@@ -174,6 +181,10 @@ RACES = {
         "pool = MemoryPool(device)\nm = pool.allocate(4096, a)  # allocate\n"
         "copy_async(m, p, b)  # write\nm.close(b)  # free\n",
         ["free after allocation: allocate, free", "write after allocation: allocate, write"],
+    ),
+    "model that the host does not wait for": (
+        MODEL + "ok(lib.aclmdlRIExecuteAsync(model, raw(c)))\ncopy(bytearray(4096), x)  # read\n",
+        RACE,
     ),
     "graph beside a task": (
         "with a.capture() as g:\n    copy_async(x, p, a)  # write\ng.launch(c)\n" + READ,

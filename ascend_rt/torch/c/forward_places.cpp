@@ -20,7 +20,7 @@ namespace {
 
 struct Place {
     std::uint64_t thread = 0;
-    std::uint64_t number = 0;  // of the node that differentiates the operator; each thread counts
+    std::uint64_t number = 0;  // number of the node that differentiates the operator; each thread counts
     std::int32_t count = 0;
     std::array<aclsimCallFrame, 8> frames{};
 };

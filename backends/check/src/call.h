@@ -95,7 +95,7 @@ template <auto *kFunction, class Before, class After, class... Arguments>
 
 // A wait of the host has ended: it reports the failure of a task when all tasks are over.
 inline constexpr auto kIsEndOfWait = [](aclError code) {
-    constexpr aclError kFailures = 500000;  // of the runtime and of devices
+    constexpr aclError kFailures = 500000;  // least code of the runtime and of devices
     const bool is_timeout = code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT || code == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
     return code == ACL_SUCCESS || code == ACL_ERROR_RT_TASK_TIMEOUT || (code >= kFailures && !is_timeout);
 };
