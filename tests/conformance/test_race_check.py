@@ -7,6 +7,9 @@ in support/race_check.py.
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from support.race_check import findings_of, races_of, word_at
 
@@ -262,3 +265,27 @@ def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place() -> None
 def test_hints(program: str, hints: dict[str, str]) -> None:
     found = [it for it in findings_of(program) if it["kind"] == "hint"]
     assert {it["hint"]: word_at(program, it["frames"]) for it in found} == hints
+
+
+def test_the_same_findings_in_every_run() -> None:
+    program = (
+        "for i in range(20):\n    e.record(a)\n    copy_async(x, p, a)  # write\n    b.wait(e)\n"
+        "    copy_async(y, x, b)  # read\n"
+        "    copy_async(x, z, c)  # again\n    f.record(b)\n    a.wait(f)\n" + TOUCH
+    )
+
+    def comparable(finding: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in finding.items() if key != "pid"}
+        for side in ("first", "second"):
+            kept[side] = {key: value for key, value in finding.get(side, {}).items() if key != "thread"}
+        return {**kept, "frames": word_at(program, finding.get("frames", []))}
+
+    def shown(text: object) -> str:
+        return re.sub(r"/\S*program\.py", "program.py", repr(text))
+
+    runs = {
+        shown([comparable(it) for it in findings_of(program, {"ASCEND_RT_SIM_WORKERS": str(1 + run % 3)})])
+        for run in range(10)
+    }
+    assert len(runs) == 1
+    assert "read after write" in runs.pop()

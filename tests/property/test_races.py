@@ -104,7 +104,7 @@ def reference_of(calls: list[Call]) -> Reference:
         raise
 
 
-@settings(max_examples=cases(150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(250), deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls=programs())
 def test_the_reported_races_are_those_of_the_reference(runner: Runner, calls: list[Call]) -> None:
     reference = reference_of(calls)
@@ -132,7 +132,7 @@ def repaired(calls: list[Call], finding: dict[str, Any]) -> tuple[list[Call], di
     return result, numbers
 
 
-@settings(max_examples=cases(60), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls=programs())
 def test_a_proposed_repair_silences_the_report(runner: Runner, calls: list[Call]) -> None:
     reference_of(calls)
