@@ -18,7 +18,7 @@ from ascend_rt import Binary, Buffer, Channel, Device, Event, Kernel, MemoryPool
 from ascend_rt._runtime.driver import pointer
 from ascend_rt.testing import Latch
 from ascend_rt_measure.bench import building, raw, timing
-from ascend_rt_measure.bench.ids import PAIRS, TASKS
+from ascend_rt_measure.bench.ids import CHECKED, PAIRS, TASKS
 from ascend_rt_measure.bench.spellings import SPELLINGS
 from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
@@ -379,6 +379,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "queue_round_trip_2_processes": queue_round_trip_2_processes,
     **{each.id: partial(spelled, each.code) for each in SPELLINGS},
 }
+BENCHMARKS |= {name: BENCHMARKS[plain] for name, plain in CHECKED.items()}
 
 if __name__ == "__main__":
     timing.main("facade", BENCHMARKS)

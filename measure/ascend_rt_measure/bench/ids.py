@@ -78,6 +78,7 @@ TASKS = 1000
 _IN_DEVICE_SYNCHRONIZE = ("aclrtGetCurrentContext", "aclrtGetDevice")  # which empties queues outside the time
 _COPY = "aclrtMemcpyAsync, pinned host to device; aclrtSynchronizeStream"
 _QUEUED_COPY = "aclrtMemcpyAsync of 8 KiB inside a device; aclrtSynchronizeStream"
+_RACE_CHECK = (("ASCEND_RT_SIM_CHECK", "races"),)
 _MALLOC = "aclrtMalloc; aclrtFree"
 _SEND_RECEIVE = (
     "acltdtCreateDataset; acltdtCreateDataItem of 4 KiB; acltdtAddDataItem; acltdtSendTensor; acltdtDestroyDataItem; "
@@ -91,6 +92,11 @@ def _launch(name: str, function: str, layers: tuple[str, ...] = ("c", "raw"), pr
     calls = f"{function} with an empty kernel; aclrtSynchronizeStream"
     environment = (("ASCEND_RT_SIM_PRODUCT", product),) if product else ()
     return Benchmark(name, calls, layers=layers, simulator_only=layers, environment=environment, launches=True)
+
+
+def _checked(name: str, calls: str) -> Benchmark:
+    layers = ("raw", "facade")
+    return Benchmark(f"{name}_checked", calls, layers, simulator_only=layers, environment=_RACE_CHECK)
 
 
 def _many(name: str, calls: str, batch: int) -> Benchmark:
@@ -208,10 +214,21 @@ BENCHMARKS = (
         Benchmark(each.id, each.calls, layers=("facade",), facade_also=(*each.also, *_IN_DEVICE_SYNCHRONIZE))
         for each in SPELLINGS
     ),
+    *(
+        _checked(name, calls)
+        for name, calls in (
+            ("event_record", "aclrtRecordEvent on an idle stream"),
+            ("record_wait_synchronize", _CYCLE),
+            ("copy_async_4KiB", _COPY),
+            ("copy_async_1MiB", _COPY),
+        )
+    ),
 )
 
 
 BY_ID = {benchmark.id: benchmark for benchmark in BENCHMARKS}
+# The same body under the race check as without it.
+CHECKED = {each.id: each.id.removesuffix("_checked") for each in BENCHMARKS if each.environment == _RACE_CHECK}
 
 
 def ids_of(layer: str, backend: str = "sim") -> list[str]:

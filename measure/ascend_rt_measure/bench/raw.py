@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ascend_rt._runtime.driver import check, ffi, lib
 from ascend_rt.backends import python_program
 from ascend_rt_measure.bench import building, timing
-from ascend_rt_measure.bench.ids import PAIRS, TASKS
+from ascend_rt_measure.bench.ids import CHECKED, PAIRS, TASKS
 from ascend_rt_measure.bench.timing import KIB, MIB, Timed
 
 _SYNC = lib.ACL_EVENT_SYNC
@@ -606,6 +606,7 @@ BENCHMARKS: dict[str, timing.Benchmark] = {
     "call_floor": call_floor,
     "call_table": call_table,
 }
+BENCHMARKS |= {name: BENCHMARKS[plain] for name, plain in CHECKED.items()}
 
 if __name__ == "__main__":
     timing.main("raw", BENCHMARKS)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyperf
 
-from ascend_rt_measure.bench.ids import BENCHMARKS, LAYERS, PEERS, ids_of
+from ascend_rt_measure.bench.ids import BENCHMARKS, CHECKED, LAYERS, PEERS, ids_of
 from ascend_rt_measure.bench.spellings import SPELLINGS
 
 RATIOS = (("raw", "c"), ("facade", "raw"), ("facade", "c"), ("pyacl", "raw"))
@@ -210,6 +210,11 @@ GOALS = (
         Goal(f"PoCL / C, {name}", ("pocl", name), _c(name), ">=", 1.0)
         for name in ids_of("pocl")
         if name.startswith("copy_async")
+    ),
+    *(
+        Goal(f"race check / without, facade, {plain}", ("facade", name), ("facade", plain), "<=", limit)
+        for name, plain in CHECKED.items()
+        for limit in (1.05 if plain == "copy_async_1MiB" else 3.0,)
     ),
 )
 
