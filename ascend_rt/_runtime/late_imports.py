@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 
 MODULES = (
+    "_check.at_exit",
     "_generated.error_table",
     "_generated.functions",
     "_kernels.accesses",
@@ -20,9 +21,12 @@ MODULES = (
     "_runtime.call_site",
     "_runtime.library",
     "_runtime.override",
+    "_runtime.program_waits",
     "_runtime.selection",
     "_runtime.threads",
+    "_runtime.watchdog",
     "_startup.acl_finder",
+    "_startup.host_threads",
     "allocator",
     "cache",
     "callback",
@@ -50,6 +54,7 @@ MODULES = (
     "sim",
     "stream",
     "testing",
+    "testing.checked",
     "transfer",
     "versions",
     "virtual_memory",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <type_traits>
 
 #include "support/native_frames.h"
 #include "support/text.h"
@@ -14,6 +15,7 @@ namespace {
 std::atomic<aclsimCaptureFrames> g_capture{nullptr};
 std::atomic<aclsimNameFrame> g_name{nullptr};
 thread_local CallPlace t_forward;
+static_assert(std::is_trivially_destructible_v<CallPlace>);
 
 // Returns "file+offset in function" of the call itself, not of its return address.
 std::string native_name(const void *return_address) {

@@ -31,7 +31,7 @@ std::atomic<PageFaultHandler> g_handler{nullptr};
 constexpr int kMostHandlers = 16;
 std::array<struct sigaction, kMostHandlers> g_found;
 std::atomic<int> g_found_count{0};
-thread_local int t_passing_on = 0;
+thread_local std::int32_t t_passing_on = 0;
 
 #ifdef __x86_64__
 bool is_write(const ucontext_t &context) {
