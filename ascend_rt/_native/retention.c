@@ -166,6 +166,13 @@ static bool is_proven(PyObject *of_wait, uint64_t now) {
     return PyLong_AsUnsignedLongLong(PyTuple_GetItem(of_wait, 1)) == now;
 }
 
+/* Does nothing on a library without a check for races. */
+static void ask_quietly(int32_t on) {
+    if (functions[ASK_QUIETLY].slot->present) {
+        FUNCTION(aclsimAskQuietly, ASK_QUIETLY)(on);
+    }
+}
+
 /* A new reference to what the completion of an event releases, if it is complete; else NULL. */
 static PyObject *completed_by(event *self, recorded newest) {
     aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
@@ -173,11 +180,11 @@ static PyObject *completed_by(event *self, recorded newest) {
     if (has_pointer(&self->handle)) {
         void *const pointer = self->handle.pointer;
         Py_BEGIN_ALLOW_THREADS;
-        FUNCTION(aclsimAskQuietly, ASK_QUIETLY)(1); /* the program has learned nothing */
+        ask_quietly(1); /* the program has learned nothing */
         if (FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status) != ACL_SUCCESS) {
             FUNCTION(aclGetRecentErrMsg, RECENT_MESSAGE)(); /* discards the text */
         }
-        FUNCTION(aclsimAskQuietly, ASK_QUIETLY)(0);
+        ask_quietly(0);
         Py_END_ALLOW_THREADS;
     }
     __atomic_fetch_sub(&self->asked, 1, __ATOMIC_SEQ_CST);
