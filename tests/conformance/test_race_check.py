@@ -267,6 +267,26 @@ def test_hints(program: str, hints: dict[str, str]) -> None:
     assert {it["hint"]: word_at(program, it["frames"]) for it in found} == hints
 
 
+def reports_of(program: str) -> list[dict[str, Any]]:
+    return [it for it in findings_of(program) if it["kind"] == "race"]
+
+
+def test_the_reason_is_the_newest_wait() -> None:
+    # The first wait finds no record, as in most pipelines; the race is due to the second.
+    late = "b.wait(e)\ne.record(a)\n" + WRITE + "b.wait(e)  # wait\n" + READ
+    (report,) = reports_of(late)
+    assert report["why"]["case"] == "late_record"
+    assert word_at(late, report["why"]["wait"]) == "wait"
+    (report,) = reports_of(WRITE + "f.record(c); b.wait(f)\nb.wait(e)  # wait\n" + READ)
+    assert report["why"]["case"] == "unbound_wait"
+
+
+def test_a_wait_counts_whether_or_not_it_needed_a_task() -> None:
+    complete = "e.record(c)\nc.synchronize()\nb.wait(e)\n" + WRITE + READ
+    held = "go = threading.Event()\nc.launch_host_func(go.wait)\ne.record(c)\nb.wait(e)\n" + WRITE + READ + "go.set()\n"
+    assert [it["second"]["task"] for program in (complete, held) for it in reports_of(program)] == [2, 2]
+
+
 def test_the_same_findings_in_every_run() -> None:
     program = (
         "for i in range(20):\n    e.record(a)\n    copy_async(x, p, a)  # write\n    b.wait(e)\n"

@@ -8,7 +8,7 @@
 namespace ascend_rt {
 
 // The only mutex of this library. The thread that forks takes it, so that the child gets it free and the data whole.
-// That thread may have the GIL: under the mutex, no code of Python, of PyTorch or of the runtime runs.
+// The forking thread may hold the GIL, so no code of Python, PyTorch or the runtime runs while the mutex is held.
 extern std::mutex held_in_forks;
 
 // Set in a forked child, until the runtime has accepted a call there.

@@ -38,7 +38,7 @@ def missing_record_stream():
 
 
 def record_stream_of_another():
-    """The queries by which the allocator learns that another tensor is no longer used order nothing else."""
+    """The allocator's query, which shows that another tensor is no longer used, brings no other order."""
     x, recorded = torch.ones(3, 700, device="npu"), torch.ones(4096, device="npu")  # other: float32[3, 700]
     side.wait_stream(torch.npu.current_stream())
     with torch.npu.stream(side):

@@ -54,7 +54,7 @@ def test_a_late_record_is_found_and_its_fix_silences_it(run, tmp_path: Path) -> 
     assert done.stderr == (
         "race: 4096 bytes of Buffer 1 (allocated train.py:4), read after write, not ordered\n"
         "  write  stream 2, task 2  copy_async  train.py:9 in load ← 20 in main ← 26 in <module>\n"
-        "  read   stream 3, task 1  copy_async  train.py:14 in step ← 21 in main ← 26 in <module>\n"
+        "  read   stream 3, task 2  copy_async  train.py:14 in step ← 21 in main ← 26 in <module>\n"
         "  the wait at 13 is bound to the record at 8, before the write\n"
         "  fix: record on stream 2 after line 9, wait on stream 3 before line 14\n"
         "\n1 race in 1 process\n"

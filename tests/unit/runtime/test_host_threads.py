@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handovers between threads of Python are noted for the race check, and none where there is no order."""
+"""The race check follows order between Python threads, and assumes none where there is none."""
 
 from __future__ import annotations
 

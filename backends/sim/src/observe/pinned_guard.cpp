@@ -300,9 +300,10 @@ void PinnedGuard::learn(Point task) {
         return;
     }
     const Known known = before(task);
-    for (const auto &[stream, newest] : known) {
-        auto &edges = edges_[stream];
-        edges.erase(std::remove_if(edges.begin(), edges.end(), [&](const auto &it) { return it.first <= newest; }),
+    for (const auto &it : known) {
+        const std::uint64_t newest = it.second;
+        auto &edges = edges_[it.first];
+        edges.erase(std::remove_if(edges.begin(), edges.end(), [=](const auto &edge) { return edge.first <= newest; }),
                     edges.end());
     }
     remove_uses(known);

@@ -90,7 +90,7 @@ void RaceCheck::finish_all() {
 RaceCheck::RaceCheck(races::Output &output, bool separates_threads)
     : Observer(kTasks | kOrder | kMemory | kPlaces | kAllPlaces | kHostAccess),
       reports_(places_, output),
-      detector_(places_, reports_, separates_threads) {}
+      detector_(reports_, separates_threads) {}
 
 RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, PlaceId place) const {
     Operands operands;
@@ -311,6 +311,7 @@ void RaceCheck::part_named(const Moment &, const void *address, const char *name
 void RaceCheck::fact_lost(const Moment &) {
     const Guard guard(mutex_);
     if (!std::exchange(is_over_, true)) {
+        reports_.stop();  // order may be missing
         reports_.note("the host is out of memory; nothing more is reported");
     }
 }

@@ -68,7 +68,7 @@ class RaceCheck final : public Observer {
     races::Places places_;
     races::Reports reports_;
     races::Detector detector_;
-    bool is_over_ = false;  // a fact was lost: order may be missing
+    bool is_over_ = false;  // a fact was lost
     // Tasks that models keep, with their accesses and the place of the call that added them.
     struct Kept {
         races::PlaceId place;

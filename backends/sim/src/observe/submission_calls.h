@@ -15,7 +15,8 @@ namespace aclsim {
 class SubmissionCalls final : public Observer {
   public:
     SubmissionCalls() : Observer(kTasks | kAllPlaces) {}
-    // Returns the call that submitted the task, or the kept task that it replays; an unknown one if there is no note.
+    // Returns the call that submitted the task, or that added the kept task that it repeats. The note is empty if the
+    // call is not known.
     CallNote find(const Stream &stream, std::uint64_t sequence) const REQUIRES(engine_lock);
 
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);

@@ -100,6 +100,8 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     action->launch = how.launch;
     action->place = how.place;
     action->operands = std::move(operands);
+    action->shown = sequence + lane.waits_without_task;
+    action->vain = std::exchange(lane.early_vain, {});
     action->after.swap(lane.early);
     if (how.is_call && how.caller.task.stream != 0) {
         action->after.push_back({how.caller.task.stream, how.caller.task.sequence, 0});
@@ -141,7 +143,7 @@ void Detector::end_task(Point task, bool is_dropped) {
         const bool is_bound = std::any_of(action->after.begin(), action->after.end(),
                                           [&](const Before &it) { return it.wait == waited->second; });
         if (!is_bound) {
-            lane->vain = {waited->second, "failed_wait"};
+            action->vain = {waited->second, "failed_wait"};
         }
         lane->waits.erase(waited);
     }
@@ -163,14 +165,16 @@ void Detector::wait(Point task, PlaceId place, const WaitBinding &binding) {
     using State = WaitBinding::State;
     Lane &lane = lane_of(task.stream);
     if (binding.state == State::NeverRecorded) {
-        lane.vain = {place, "unbound_wait"};
+        lane.early_vain = {place, "unbound_wait"};
         reports_.waited_without_record(place, lane.number);
     } else if (binding.state == State::Ignored) {
-        lane.vain = {place, "ignored_wait"};
+        lane.early_vain = {place, "ignored_wait"};
     } else if (binding.has_task) {
         lane.waits[task.sequence] = place;
     } else if (binding.state == State::Record) {
         lane.early.push_back({binding.record.stream, binding.record.sequence, place});
+        ++lane.waits_without_task;
+        lane.early_vain = {};
     }
 }
 
@@ -178,7 +182,9 @@ void Detector::order(const Edge &edge) {
     Lane &lane = lane_of(edge.after.stream);
     Action *const action = lane.find_open(edge.after.sequence);
     if (edge.process != 0) {
-        order_after_all(action != nullptr ? action->after : lane.early);
+        const auto waited = lane.waits.find(edge.after.sequence);
+        order_after_all(action != nullptr ? action->after : lane.early,
+                        waited == lane.waits.end() ? 0 : waited->second);
         return;
     }
     const bool is_early = std::any_of(lane.early.begin(), lane.early.end(), [&](const Before &it) {
@@ -194,11 +200,11 @@ void Detector::order(const Edge &edge) {
 }
 
 // Another process has made the record, after anything that this process has completed: its knowledge is not known here.
-void Detector::order_after_all(std::vector<Before> &after) const {
+void Detector::order_after_all(std::vector<Before> &after, PlaceId wait) const {
     for (const auto &it : streams_) {
         after.push_back({it.first, it.second->newest_over, 0});
     }
-    after.push_back({0, calls_, 0});
+    after.push_back({0, calls_, wait});
 }
 
 void Detector::learn(const Caller &caller, Point task, PlaceId place, Learned how) {
@@ -414,7 +420,9 @@ void Detector::take_task(Action &action) {
     }
     for (const Before &before : action.after) {
         join(knowledge, lane, action, before);
+        lane.vain = before.wait != 0 ? VainWait() : lane.vain;
     }
+    lane.vain = action.vain.wait != 0 ? action.vain : lane.vain;
     const bool is_same_caller = lane.caller == action.caller;
     lane.caller_step = is_same_caller ? std::max(lane.caller_step, action.caller_step) : action.caller_step;
     lane.caller = action.caller;
@@ -434,7 +442,7 @@ void Detector::take_task(Action &action) {
                       Mode::Read,
                       0,
                       "",
-                      {true, lane.device, lane.number, action.sequence, 0, lane.serial}};
+                      {true, lane.device, lane.number, action.shown, 0, lane.serial}};
         const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
         apply({use, floor, *lane.known, lane.caller->id, lane.caller_step}, action.operands);
     }

@@ -55,8 +55,7 @@ struct Submitted {
 
 class Detector {
   public:
-    Detector(Places &places, Reports &reports, bool separates_threads)
-        : places_(places), reports_(reports), separates_threads_(separates_threads) {}
+    Detector(Reports &reports, bool separates_threads) : reports_(reports), separates_threads_(separates_threads) {}
 
     // --- streams and tasks ------------------------------------------------------------------------------------------
     void submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how, std::vector<Operand> operands);
@@ -106,7 +105,7 @@ class Detector {
 
     void drain();
     void see(Owned action);
-    void order_after_all(std::vector<Before> &after) const;
+    void order_after_all(std::vector<Before> &after, PlaceId wait) const;
     bool is_ready(const Action &action) const;
     void give_back(Owned action);
     void retry_parked();
@@ -121,7 +120,6 @@ class Detector {
     void note_use_of_wait(const Operand &operand, const Use &use);
     void apply(const Operand &operand, Use &use, const Now &now);
 
-    Places &places_;
     Reports &reports_;
     const bool separates_threads_;
     Blocks blocks_;

@@ -23,6 +23,12 @@ struct Before {
     PlaceId wait;  // place of the call that waits; 0: the edge belongs to the task itself
 };
 
+// Wait that brings no order, and the reason.
+struct VainWait {
+    PlaceId wait = 0;  // 0: there is none
+    const char *reason = nullptr;
+};
+
 // One action: a task of a stream, or a call by which the host accesses memory or learns of a task.
 struct Action {
     enum class Kind : std::uint8_t { Task, HostAccess, HostForgets, HostLearns, HostGives, HostTakes, StreamEnds };
@@ -32,7 +38,8 @@ struct Action {
     bool is_dropped = false;
     bool is_quiet = false;       // HostLearns: only frees come after the task
     std::uint64_t number = 0;    // in the order of calls
-    std::uint64_t sequence = 0;  // of a task, in its stream
+    std::uint64_t sequence = 0;  // of a task, in its stream,
+    std::uint64_t shown = 0;     // and as reports count it
     std::uint64_t batch = 0;
     Lane *lane = nullptr;    // lane of the stream, or of the host thread
     Lane *caller = nullptr;  // host thread that submitted the task,
@@ -41,6 +48,7 @@ struct Action {
     Point launch{};          // task that executes the model to which this task belongs
     PlaceId place = 0;
     const void *key = nullptr;  // HostGives and HostTakes: key of the order
+    VainWait vain;
     std::vector<Operand> operands;
     std::vector<Before> after;
 
@@ -78,6 +86,9 @@ struct Lane {
     Step caller_step = 0;
     std::uint64_t newest = 0;       // sequence number of the newest ordered task,
     std::uint64_t newest_over = 0;  // and of the newest one that has ended
+    // Waits without a task, because their record was complete. Reports count them like tasks: otherwise the numbers of
+    // tasks would depend on the schedule.
+    std::uint64_t waits_without_task = 0;
     std::uint64_t batch = 0;
     std::uint64_t batch_begin = 0;
 
@@ -96,12 +107,8 @@ struct Lane {
     };
     std::deque<Call> calls;
     std::unordered_map<LaneId, Source> sources;
-    // Newest wait that brought no order, and the reason.
-    struct Vain {
-        PlaceId wait = 0;
-        const char *reason = nullptr;
-    };
-    Vain vain;
+    VainWait vain;                                     // newest wait, if it brought no order
+    VainWait early_vain;                               // the same for the next task
     std::unordered_map<std::uint64_t, PlaceId> waits;  // open waits, by sequence number
 
     std::deque<std::unique_ptr<Action>> parked;  // seen, but something before them is not ordered yet

@@ -121,6 +121,9 @@ std::string Reports::fix_for(const Use &first, const Use &second) const {
 }
 
 void Reports::race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane) {
+    if (has_stopped_) {
+        return;
+    }
     const Use &earlier = *conflict.earlier;
     Seen &seen = seen_[std::minmax(earlier.place, later.place)];
     ++seen.count;
@@ -132,7 +135,6 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     }
     seen.id = output_.number();
     seen.written = 1;
-    ++count_;
     const bool is_in_order = earlier.number <= later.number;
     output_.write(
         object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(earlier, later)),

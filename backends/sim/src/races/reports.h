@@ -27,6 +27,7 @@ class Reports {
     // `lane` is that of the later access; nullptr for the host.
     void race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane);
     void note(const std::string &text);
+    void stop() { has_stopped_ = true; }  // reports no more races
     // Collects waits for hints: a wait that never ordered anything new is redundant.
     void waited(PlaceId place, std::uint32_t stream, bool is_redundant);
     void waited_without_record(PlaceId place, std::uint32_t stream);
@@ -34,7 +35,6 @@ class Reports {
     void used_wait_of_host(PlaceId place, bool by_task);
     // Writes the final counts, and the hints.
     void finish();
-    std::uint64_t count() const { return count_; }
 
   private:
     struct Seen {
@@ -61,7 +61,7 @@ class Reports {
     Output &output_;
     std::map<std::pair<PlaceId, PlaceId>, Seen> seen_;
     std::map<PlaceId, Waits> waits_;
-    std::uint64_t count_ = 0;
+    bool has_stopped_ = false;
 };
 
 }  // namespace aclsim::races
