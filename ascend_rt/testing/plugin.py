@@ -40,8 +40,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     simulator, which reads the environment at its first call.
     """
     os.environ.setdefault("ASCEND_RT_SIM_CARDS", "separate")
-    if early_config.known_args_namespace.ascend_check is not None:
-        _turn_on(early_config.known_args_namespace.ascend_check, _OPTION)
+    checks = early_config.known_args_namespace.ascend_check
+    if checks is not None:
+        if os.path.exists(checks.partition("::")[0]):
+            raise pytest.UsageError(f"{_OPTION} takes '{checks}' for its value; write {_OPTION}={_ALL} {checks}")
+        _turn_on(checks, _OPTION)
 
 
 def _turn_on(checks: str, by: str) -> None:

@@ -90,10 +90,10 @@ DEADLOCK = """\
 from ascend_rt import Device, Event, Notify, Stream
 
 Device(0).set_current()
+stream, notify = Stream(), Notify()
 
 
 def test_main():
-    stream, notify = Stream(), Notify()
     stream.wait(notify)
     stream.synchronize()
 
@@ -115,7 +115,7 @@ def test_a_deadlock_is_ended_and_its_waits_are_listed(run, tmp_path: Path) -> No
 
 def test_a_deadlock_fails_its_test_and_the_next_one_runs(run, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
-        f"{DEADLOCK}\n\ndef test_next():\n    Stream().synchronize()\n", encoding="utf-8"
+        f"{DEADLOCK}\n\ndef test_next():\n    notify.record(Stream())\n    stream.synchronize()\n", encoding="utf-8"
     )
     done = run("-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--ascend-check", ASCEND_RT_BACKEND="sim")
     assert done.returncode == 1

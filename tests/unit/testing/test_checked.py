@@ -142,6 +142,13 @@ def test_a_wrong_use_is_one_message(tests, text: str, option: str, said: str) ->
     assert f"ERROR: {said}\n" in done.stdout + done.stderr
 
 
+def test_a_file_behind_the_option_is_not_its_value(tests) -> None:
+    done = tests("def test_it(): pass\n", "--ascend-check", "test_it.py::test_it")
+    assert done.returncode == 4
+    said = "--ascend-check takes 'test_it.py::test_it' for its value; write --ascend-check=races,deadlocks test_it.py"
+    assert said in done.stdout + done.stderr
+
+
 def test_every_worker_of_xdist_has_its_findings(interpreter, tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     (tmp_path / "train.py").write_text(fake.TRAIN, encoding="utf-8")
