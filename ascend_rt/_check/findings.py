@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of a program, read from the lines that its processes have written, and merged.
-
-Each process appends JSON lines to one file; ``docs/simulator.md`` describes the form.
-"""
+"""Findings of a program, and how those at the same places are merged."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 from ascend_rt._check import symbols
-from ascend_rt._check.frames import Frame, Frames, innermost, native_in, parse
-
-Line = dict[str, Any]
+from ascend_rt._check.frames import Frame, Frames, innermost, native_in
 
 
 @dataclass(frozen=True)
@@ -32,6 +25,7 @@ class Access:
     task: int | None = None
     thread: int | None = None
     backward: bool = False  # made for the gradient of the operation at this place
+    process: int | None = None  # counted from 1, in a race between processes
 
 
 @dataclass(frozen=True)
@@ -214,147 +208,6 @@ class Findings:
     checks: set[str] = field(default_factory=set)
     processes: int = 0
     unfinished: int = 0  # processes that ended without writing their end
-
-
-def _frames(lines: Sequence[str] | None) -> Frames:
-    return tuple(map(parse, lines or ()))
-
-
-def _access(line: Line) -> Access:
-    names = ("function", "kernel", "operand", "device", "stream", "task", "thread", "backward")
-    known = {name: line[name] for name in names if line.get(name) is not None}
-    return Access(line["mode"], _frames(line.get("frames")), **known)
-
-
-def _reason(line: Line) -> Reason:
-    return Reason(line.get("case", "no_wait"), *(_frames(line.get(name)) for name in ("wait", "record", "given_out")))
-
-
-def _fix(line: Line) -> Fix:
-    known: Line = {name: line.get(name) for name in ("stream", "record_stream", "wait_stream")}
-    known |= {name: _frames(line.get(name)) for name in ("record_after", "wait_before", "before")}
-    return Fix(line.get("case", ""), **known)
-
-
-def _race(line: Line) -> Race:
-    memory = line["memory"]
-    known = {name: memory[name] for name in ("number", "size", "function", "name") if memory.get(name) is not None}
-    return Race(
-        line["conflict"],
-        Memory(memory["kind"], _frames(memory.get("frames")), made=_frames(memory.get("made")), **known),
-        line.get("offset", 0),
-        line["bytes"],
-        _access(line["first"]),
-        _access(line["second"]),
-        _reason(line.get("why") or {}),
-        _fix(line.get("fix") or {}),
-    )
-
-
-def _deadlock(line: Line) -> Deadlock:
-    waits = (
-        Wait(it["agent"], it.get("waits_for", ""), _frames(it.get("frames")), it.get("task"), it.get("function") or "")
-        for it in line.get("waits", ())
-    )
-    return Deadlock(line["text"], tuple(waits))
-
-
-def _hint(line: Line) -> Hint:
-    return Hint(line["hint"], line.get("function") or "", _frames(line.get("frames")), line.get("stream"))
-
-
-_READERS: dict[str, Callable[[Line], Finding]] = {
-    "race": _race,
-    "deadlock": _deadlock,
-    "memory": lambda line: MemoryMistake(line["text"], _frames(line.get("frames"))),
-    "leak": lambda line: Leak(line["text"], _frames(line.get("frames"))),
-    "hint": _hint,
-}
-
-
-def lines_of(file: Path) -> Iterator[Line]:
-    """Yield the lines of a process; one that was cut off becomes a note.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    """
-    for text in file.read_bytes().splitlines():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            line = None
-        cut_off = _note(f"a line of process {file.stem} was cut off: perhaps the disk is full")
-        yield line if isinstance(line, dict) else cut_off
-
-
-def _note(text: str) -> Line:
-    return {"kind": "note", "text": text}
-
-
-class _Process:
-    """The lines of one process, in the order in which they were written."""
-
-    def __init__(self, into: Findings, pid: int) -> None:
-        self.into, self.pid = into, pid
-        self.found: dict[object, Finding] = {}
-        self.has_ended = False
-
-    def read(self, line: Line) -> None:
-        kind = line.get("kind")
-        if kind in _READERS:
-            key = line.get("id", object())
-            self.found[key] = replace(_READERS[kind](line), pid=self.pid, count=line.get("count", 1))
-        elif kind == "count" and line["id"] in self.found:
-            self.found[line["id"]] = replace(self.found[line["id"]], count=line["count"])
-        elif kind == "process":
-            self.into.checks.update(line.get("checks", ()))
-        elif kind == "files":
-            self.into.files.update(line["files"])
-        elif kind in ("note", "unseen"):
-            texts = self.into.notes if kind == "note" else self.into.unseen
-            texts.extend([line["text"]] if line["text"] not in texts else [])
-        elif kind == "end":
-            self.has_ended = True
-
-
-def read_file(file: Path, into: Findings | None = None) -> list[Finding]:
-    """Return what one process has found, and hints; add what else it has written to the findings.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    """
-    into = Findings() if into is None else into
-    process = _Process(into, int(file.stem) if file.stem.isdecimal() else 0)
-    has_used_runtime = False
-    for line in lines_of(file):
-        has_used_runtime |= line.get("kind") != "files"
-        try:
-            process.read(line)
-        except (AttributeError, KeyError, TypeError):
-            process.read(_note(f"a line of process {file.stem} has another form than this release knows"))
-    into.processes += has_used_runtime
-    into.unfinished += has_used_runtime and not process.has_ended
-    return list(process.found.values())
-
-
-def read(directory: Path) -> Findings:
-    """Return what all processes of a program have written.
-
-    Raises
-    ------
-    OSError
-        A file cannot be read.
-    """
-    into = Findings()
-    files = sorted(directory.glob("*.jsonl"), key=lambda file: (len(file.stem), file.stem))
-    merged = merge(with_lines([each for file in files for each in read_file(file, into)]))
-    into.findings = [each for each in merged if not isinstance(each, Hint)]
-    into.hints = [each for each in merged if isinstance(each, Hint)]
-    return into
 
 
 def merge(findings: Iterable[Finding]) -> list[Finding]:

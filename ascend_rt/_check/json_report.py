@@ -67,6 +67,8 @@ def _access(access: Access) -> dict[str, Any]:
     numbers = {name: getattr(access, name) for name in ("device", "stream", "task", "thread")}
     operation: dict[str, Any] = {"mode": access.mode, "function": access.function, "kernel": access.kernel}
     operation["operand"] = access.operand
+    if access.process:
+        operation["process"] = access.process
     if access.backward:
         operation["backward"] = True
     return {**operation, "name": words.of_operation(access), **numbers, "frames": _frames(access.frames)}

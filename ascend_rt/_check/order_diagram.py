@@ -153,6 +153,8 @@ _FIXES = {
     "event": (("diamond", "record"), ("diamond", "wait")),
     "synchronize": (("dot", ""), ("diamond", "synchronize")),
     "threads": (("dot", ""), ("diamond", "wait")),
+    "ipc_event": (("diamond", "record"), ("diamond", "wait")),
+    "process_waits": (("dot", ""), ("diamond", "wait")),
     "free_later": (("dot", ""), ("diamond", "synchronize")),
 }
 

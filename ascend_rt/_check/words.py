@@ -50,9 +50,11 @@ class Places:
 def of_stream(access: Access) -> str:
     """Return the stream and the task of an access, or the thread of the host."""
     if access.stream is None:
-        return f"host, thread {access.thread}" if access.thread else "host"  # 0: the clock of all threads
+        process = f" of process {access.process}" if access.process else ""
+        return f"host{process}, thread {access.thread}" if access.thread else f"host{process}"  # 0: all threads
     device = f" of device {access.device}" if access.device else ""
-    return f"stream {access.stream}{device}" + ("" if access.task is None else f", task {access.task}")
+    process = f" of process {access.process}" if access.process else ""
+    return f"stream {access.stream}{device}{process}" + ("" if access.task is None else f", task {access.task}")
 
 
 def of_operation(access: Access) -> str:
@@ -101,6 +103,9 @@ WHY: dict[str, Callable[[Race], str]] = {
     "ignored_wait": lambda race: f"{_wait(race)} is ignored by the product, so it orders nothing",
     "not_synchronized": lambda race: f"the host did not synchronize with {_stream(_stream_of(race))}",
     "threads": lambda race: "nothing orders the two threads of the host",
+    "other_process": lambda race: (
+        f"process {race.second.process} did not wait for the {race.first.mode} of process {race.first.process}"
+    ),
     "reused": lambda race: (
         f"the tensor was freed, and its memory given out again at {Places(race).at(race.why.given_out)}, "
         f"while {_stream(race.first.stream)} still used it"
@@ -119,6 +124,15 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
     ),
     "record_stream": lambda race, fix: (
         f"call the tensor's record_stream, with {_stream(fix.stream)}, before it is freed"
+    ),
+    "ipc_event": lambda race, fix: (
+        f"record an IPC event on {_stream(fix.record_stream)} of process {race.first.process} after "
+        f"{Places(race).at(fix.record_after, 'line ')}, let {_stream(fix.wait_stream)} of process "
+        f"{race.second.process} wait for it before {Places(race).at(fix.wait_before, 'line ')}"
+    ),
+    "process_waits": lambda race, fix: (
+        f"synchronize {_stream(fix.stream)} of process {race.first.process}, and let process {race.second.process} "
+        f"wait for that before {Places(race).at(fix.before, 'line ')}"
     ),
     "free_later": lambda race, fix: (
         f"synchronize {_stream(fix.stream)} before the free at {Places(race).at(fix.before)}, or free later"

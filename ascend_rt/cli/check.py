@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ascend_rt import __version__
-from ascend_rt._check import child, findings, ignores, json_report, page, sarif, text, words
+from ascend_rt._check import child, ignores, json_report, page, reading, sarif, text, words
 from ascend_rt._check.outcome import Outcome, Program
 from ascend_rt._runtime import driver
 from ascend_rt._startup.install_hint import install_hint
@@ -98,7 +98,7 @@ def main(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
         with terminal.explained(f"start {command[0]}"):
             returncode = child.run(command, environment)
-        found = findings.read(Path(directory))
+        found = reading.read(Path(directory))
     ignores.apply(found, {*found.files, *_script(command)}, checks)
     outcome = Outcome(Program(shown, returncode), found, arguments.hints)
     _write(outcome, arguments.format, arguments.output)

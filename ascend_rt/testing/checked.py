@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ascend_rt._check import words
-from ascend_rt._check.findings import Finding, Findings, merge, read_file
+from ascend_rt._check.findings import Finding, Findings, merge
 from ascend_rt._check.frames import innermost
 from ascend_rt._check.ignores import KINDS, comments, separate
+from ascend_rt._check.reading import read_file
 from ascend_rt._runtime import driver
 
 _CHECKS = "ASCEND_RT_SIM_CHECK"

@@ -85,7 +85,7 @@ Check &Check::get() {
 
 bool Check::exists() { return g_exists.load(std::memory_order_acquire); }
 
-Check::Check() : reports_(places_, output_), detector_(reports_, follows_host_threads()) {
+Check::Check() : reports_(places_, output_), detector_(reports_, output_, follows_host_threads()) {
     begin_findings();
     write_unseen(
         "work that libraries give to a device past the functions of the runtime, other processes, and loads and stores "

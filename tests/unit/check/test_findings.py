@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import fake_findings as fake
 
-from ascend_rt._check import findings, symbols
+from ascend_rt._check import findings, reading, symbols
 from ascend_rt._check.frames import Frame, parse
 
 pytestmark = pytest.mark.simulator("independent")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.simulator("independent")
 def test_the_newest_count_counts(tmp_path: Path) -> None:
     counts = [{"kind": "count", "id": 1, "count": count} for count in (2, 128)]
     fake.write(tmp_path, [fake.BEGIN, fake.race("train.py"), *counts, {"kind": "count", "id": 7, "count": 3}])
-    assert [each.count for each in findings.read(tmp_path).findings] == [128]
+    assert [each.count for each in reading.read(tmp_path).findings] == [128]
 
 
 def test_processes_are_merged_by_the_places_of_their_findings(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_processes_are_merged_by_the_places_of_their_findings(tmp_path: Path) ->
     fake.write(
         tmp_path, [fake.BEGIN, fake.race("train.py", conflict="write after read"), fake.race("other.py", id=2)], 12
     )
-    found = findings.read(tmp_path)
+    found = reading.read(tmp_path)
     assert [(each.pid, each.count) for each in found.findings] == [(9, 5), (12, 1), (12, 1)]
     assert (found.processes, found.unfinished) == (3, 1)
 
@@ -38,20 +38,20 @@ def test_a_line_that_was_cut_off_is_a_note(tmp_path: Path) -> None:
     fake.write(tmp_path, [fake.BEGIN, fake.race("train.py")])
     with open(tmp_path / "1.jsonl", "a", encoding="utf-8") as file:
         file.write('{"kind":"race","id":2,"confl')
-    found = findings.read(tmp_path)
+    found = reading.read(tmp_path)
     assert len(found.findings) == 1
     assert found.notes == ["a line of process 1 was cut off: perhaps the disk is full"]
 
 
 def test_a_line_of_another_form_is_a_note(tmp_path: Path) -> None:
     fake.write(tmp_path, [fake.BEGIN, {"kind": "race", "id": 1}, fake.race("train.py", id=2, first=None), fake.END])
-    found = findings.read(tmp_path)
+    found = reading.read(tmp_path)
     assert (found.findings, found.notes) == ([], ["a line of process 1 has another form than this release knows"])
 
 
 def test_files_without_the_runtime_are_not_processes(tmp_path: Path) -> None:
     fake.write(tmp_path, [{"kind": "files", "files": ["/a.py"]}])
-    found = findings.read(tmp_path)
+    found = reading.read(tmp_path)
     assert (found.processes, found.files) == (0, {"/a.py"})
 
 
@@ -95,7 +95,7 @@ def test_offsets_in_a_c_program_become_lines(tmp_path: Path, kind: str) -> None:
     unknown = Frame(str(program), 0, "", 1)
     line = {"kind": "memory", "id": 1, "text": f"aclrtMemset at {program}+{offset:#x} in work uses", "frames": []}
     fake.write(tmp_path, [fake.BEGIN, line])
-    (found,) = findings.read(tmp_path).findings
+    (found,) = reading.read(tmp_path).findings
     assert isinstance(found, findings.MemoryMistake)
     assert found.text == f"aclrtMemset at {source}:2 in work uses"
     assert symbols.resolved([frame, unknown, Frame("train.py", 3, "f")]) == {frame: Frame(str(source), 2, "work")}

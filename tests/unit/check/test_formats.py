@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from support import fake_findings as fake
 
-from ascend_rt._check import findings, ignores, json_report, page, sarif, words
+from ascend_rt._check import ignores, json_report, page, reading, sarif, words
 from ascend_rt._check.order_diagram import diagram
 from ascend_rt._check.outcome import Outcome, Program
 
@@ -33,7 +33,7 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def outcome(train: Path, *lines: fake.Line, status: int = 0) -> Outcome:
     fake.write(train.parent / "findings", [fake.BEGIN, *lines, fake.END])
-    return Outcome(Program(["python", "train.py"], status), findings.read(train.parent / "findings"), True)
+    return Outcome(Program(["python", "train.py"], status), reading.read(train.parent / "findings"), True)
 
 
 def every_kind(train: Path) -> list[fake.Line]:

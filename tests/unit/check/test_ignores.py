@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import fake_findings as fake
 
-from ascend_rt._check import findings, ignores, words
+from ascend_rt._check import findings, ignores, reading, words
 
 pytestmark = pytest.mark.simulator("independent")
 
@@ -22,7 +22,7 @@ def checked(directory: Path, comment: str, place: str = "read", name: str = "tra
     reports = directory / "findings"
     reports.mkdir()
     fake.write(reports, [fake.BEGIN, fake.race(path), fake.END])
-    found = findings.read(reports)
+    found = reading.read(reports)
     ignores.apply(found, [str(path)], ["races", "deadlocks"])
     return found
 
@@ -54,7 +54,7 @@ def test_a_comment_without_a_reason_ignores_and_is_a_finding(tmp_path: Path) -> 
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     (tmp_path / "findings").mkdir()
     fake.write(tmp_path / "findings", [fake.BEGIN, fake.race(tmp_path / "train.py"), fake.END])
-    found = findings.read(tmp_path / "findings")
+    found = reading.read(tmp_path / "findings")
     ignores.apply(found, [], ["races"])
     assert len(found.ignored) == 1
     assert said(found) == ["ignore: ignore[race] has no reason; write it after the bracket"]

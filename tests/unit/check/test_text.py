@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support import fake_findings as fake
 
-from ascend_rt._check import findings, names, text, words
+from ascend_rt._check import findings, names, reading, text, words
 from ascend_rt._check.frames import Frame
 from ascend_rt._check.outcome import Outcome, Program
 
@@ -34,7 +34,7 @@ def read(path: Path, *lines: fake.Line, **changed: Any) -> findings.Findings:
     directory = path.parent / "findings"
     directory.mkdir()
     fake.write(directory, [fake.BEGIN, *lines, fake.END])
-    return findings.read(directory)
+    return reading.read(directory)
 
 
 def lines_of(path: Path, line: fake.Line) -> list[str]:
@@ -269,7 +269,7 @@ def test_a_deadlock_that_ends_the_program_is_a_finding_and_no_failure(train: Pat
 
 
 def test_a_program_without_the_runtime(tmp_path: Path) -> None:
-    assert text.text(outcome(findings.read(tmp_path))) == (
+    assert text.text(outcome(reading.read(tmp_path))) == (
         "note: the program did not use the runtime, so there was nothing to check\nno findings\n"
     )
 

@@ -110,9 +110,22 @@ bool is_asked_quietly(const Event &event) {
     return event.mode == Event::Mode::New && event.flags != 0 && event.flags == quiet_flags.load();
 }
 
+// Notes that the calling thread knows a record of an IPC event to be complete.
+void tell_ipc_record(Simulator &sim, const IpcRecords &records, std::uint64_t record, HostSync how)
+    REQUIRES(engine_lock) {
+    const IpcRecords::Maker maker = records.maker_of(record);
+    if (maker.is_own()) {
+        sim.core.note_learned(maker.task, how);
+    } else if (maker.process != 0) {
+        sim.core.note_learned_of(maker.task, maker.process);
+    }
+}
+
 // Notes that the calling thread has learned the state of the newest record.
 [[gnu::noinline]] void tell_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
-    if (is_complete) {
+    if (is_complete && event.is_ipc()) {
+        tell_ipc_record(sim, *event.ipc(), event.ipc()->newest(), HostSync::Queried);
+    } else if (is_complete) {
         sim.core.note_queried(event.record_point(), is_asked_quietly(event));
     } else {
         sim.core.note_polled(event.record_point());
@@ -363,6 +376,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
             fail_in_time(timeout_ms);
         }
     }
+    tell_ipc_record(sim, *records, newest, HostSync::Synchronized);
 }
 
 void synchronize_event(Simulator &sim, Lock &lock, Handle<Event> event, std::int32_t timeout_ms) REQUIRES(engine_lock) {

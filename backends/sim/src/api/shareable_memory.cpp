@@ -24,9 +24,7 @@ const ExportedPages &export_memory(Simulator &sim, aclrtDrvMemHandle handle, std
     if (memory.exported || memory.is_imported()) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "the memory was exported already, or is another process's");
     }
-    const bool checks_process = flags == ACL_RT_VMM_EXPORT_FLAG_DEFAULT;
-    memory.exported = std::make_unique<ExportedPages>(memory.pages(), checks_process);
-    return *memory.exported;
+    return sim.memory.virtual_memory.export_memory(memory, flags == ACL_RT_VMM_EXPORT_FLAG_DEFAULT);
 }
 
 void require_share_type(aclrtMemSharedHandleType type) {

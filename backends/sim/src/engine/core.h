@@ -261,6 +261,9 @@ class Core {
             observers_.tell<kOrder>(&Observer::host_learned, thread_number(), task, how);
         }
     }
+    void note_learned_of(const Point &task, std::uint64_t process) const REQUIRES(engine_lock) {
+        observers_.tell<kOrder>(&Observer::host_learned_of_process, thread_number(), task, process);
+    }
     void note_queried(const Point &task, bool is_quiet = false) const REQUIRES(engine_lock) {
         note_learned(task, is_quiet || t_thread.asks_quietly ? HostSync::QueriedQuietly : HostSync::Queried);
     }

@@ -186,4 +186,11 @@ struct Allocation {
     std::uint64_t number = 0;  // identifies the allocation that the stream will reach; for Pages::InStream only
 };
 
+// Place of memory in a file of pages that several processes map.
+struct SharedPlace {
+    std::uint64_t device;  // identity of the file
+    std::uint64_t file;
+    std::uint64_t offset;
+};
+
 }  // namespace aclsim

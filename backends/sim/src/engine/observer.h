@@ -91,6 +91,9 @@ class Observer {
     virtual void ordered(const Moment &, const Edge &) REQUIRES(engine_lock) {}
     // Reports that the thread knows the task and its predecessors to be done.
     virtual void host_learned(const Moment &, std::uint32_t /*thread*/, Point, HostSync) REQUIRES(engine_lock) {}
+    // The same for a record of another process; the point belongs to that process.
+    virtual void host_learned_of_process(const Moment &, std::uint32_t /*thread*/, Point, std::uint64_t /*process*/)
+        REQUIRES(engine_lock) {}
     // Reports a query that was answered with "not done yet".
     virtual void host_polled(const Moment &, std::uint32_t /*thread*/, Point) REQUIRES(engine_lock) {}
 
@@ -113,6 +116,8 @@ class Observer {
     // Reports that the stream reached an allocation of Pages::InStream; the point is the first task that may use the
     // memory.
     virtual void allocation_reached(const Moment &, std::uint64_t /*number*/, Point) REQUIRES(engine_lock) {}
+    // Reports that other processes may use the memory of the allocation at the address from now on, or already do.
+    virtual void shared(const Moment &, const void * /*address*/, const SharedPlace &) REQUIRES(engine_lock) {}
     // Report mistakes of the program that the call itself does not report: first, a queued free of memory that is not
     // live.
     virtual void freed_nothing(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}

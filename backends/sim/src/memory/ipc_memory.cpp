@@ -37,9 +37,14 @@ const std::string &IpcMemory::export_block(const void *address, std::uint64_t si
              "%p is not aligned to a page, or has less than %llu bytes; allocate more than 1 MiB, or huge pages",
              address, static_cast<unsigned long long>(size));
     }
-    ExportedPages pages({memory.pages(location.device), memory.offset_of(location.device, address), size, location,
-                         ACL_HBM_MEM_HUGE, block->page},
-                        checks_process);
+    const PhysicalPages physical{memory.pages(location.device),
+                                 memory.offset_of(location.device, address),
+                                 size,
+                                 location,
+                                 ACL_HBM_MEM_HUGE,
+                                 block->page};
+    ExportedPages pages(physical, checks_process);
+    note_shared(memory_, address, physical);
     const std::string key = pages.name();
     return exports_.emplace(key, Export{address, location.device, std::move(pages)}).first->first;
 }
@@ -95,6 +100,7 @@ void *IpcMemory::import(const std::string &key, Device &importer, bool enables_a
     }
     importer.accessible_peers.merge(peers);
     note_allocation(memory_, address, pages->size, Pages::Shared);
+    note_shared(memory_, address, *pages);
     return address;
 }
 

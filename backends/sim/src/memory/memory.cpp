@@ -123,4 +123,12 @@ std::uint64_t Memory::note_free_in_stream(const void *address, std::uint64_t siz
     return number;
 }
 
+void note_shared(Memory &memory, const void *address, const PhysicalPages &pages) {
+    if (memory.core.observers().want(kMemory)) {
+        const FileIdentity file = pages.file->identity();
+        const SharedPlace place{file.device, file.number, pages.offset};
+        memory.core.observers().tell<kMemory>(&Observer::shared, address, place);
+    }
+}
+
 }  // namespace aclsim

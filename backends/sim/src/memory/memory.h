@@ -72,7 +72,8 @@ class Memory final : public Resident {
     ReleaseListener *release_listener_ = nullptr;
 };
 
-// Report to observers an allocation with its requested size, a release, and a use by the present call.
+// Report to observers an allocation with its requested size, the sharing of one with other processes, a release, and a
+// use by the present call.
 inline void note_allocation(Memory &memory, void *address, std::uint64_t size, Pages pages = Pages::Own)
     REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory)) {
@@ -80,6 +81,8 @@ inline void note_allocation(Memory &memory, void *address, std::uint64_t size, P
         memory.core.observers().tell<kMemory>(&Observer::allocated, allocation);
     }
 }
+
+void note_shared(Memory &memory, const void *address, const PhysicalPages &pages) REQUIRES(engine_lock);
 
 inline void note_release(Memory &memory, const void *address) REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory | kOrder)) {

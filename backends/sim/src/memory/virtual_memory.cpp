@@ -182,6 +182,19 @@ void VirtualMemory::map(void *address, std::uint64_t size, Ref<PhysicalMemory> m
     }
     ++reservation->second.mappings;
     note_allocation(memory_, address, size, Pages::Shared);
+    if (memory->is_imported() || memory->exported) {
+        note_shared(memory_, address, memory->pages());
+    }
+}
+
+const ExportedPages &VirtualMemory::export_memory(PhysicalMemory &memory, bool checks_process) {
+    memory.exported = std::make_unique<ExportedPages>(memory.pages(), checks_process);
+    for (const auto &[address, mapping] : mappings_) {
+        if (mapping.memory.get() == &memory) {
+            note_shared(memory_, reinterpret_cast<const void *>(address), memory.pages());
+        }
+    }
+    return *memory.exported;
 }
 
 void VirtualMemory::map_like(void *address, std::uint64_t size, void *source) {

@@ -63,6 +63,7 @@ class VirtualMemory {
     // Maps the memory of the blocks that begin at the source, block by block.
     void map_like(void *address, std::uint64_t size, void *source) REQUIRES(engine_lock);
     void unmap(void *address) REQUIRES(engine_lock);
+    const ExportedPages &export_memory(PhysicalMemory &memory, bool checks_process) REQUIRES(engine_lock);
     void require_settable(void *address, std::uint64_t size, const aclrtMemAccessDesc &access) const
         REQUIRES(engine_lock);
     void set_access(void *address, const aclrtMemLocation &location)

@@ -10,6 +10,7 @@
 #include "machine/context.h"
 #include "support/config.h"
 #include "support/findings.h"
+#include "support/shared_memory.h"
 #include "support/text.h"
 
 namespace aclsim {
@@ -90,7 +91,9 @@ void RaceCheck::finish_all() {
 RaceCheck::RaceCheck(races::Output &output, bool separates_threads)
     : Observer(kTasks | kOrder | kMemory | kPlaces | kAllPlaces | kHostAccess),
       reports_(places_, output),
-      detector_(reports_, separates_threads) {}
+      detector_(reports_, output, separates_threads) {
+    detector_.sharing().set_process(own_process());
+}
 
 RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, PlaceId place) const {
     Operands operands;
@@ -174,6 +177,14 @@ void RaceCheck::dropped(const Moment &, const Stream &stream, const Task &task, 
 
 // --- order -----------------------------------------------------------------------------------------------------------
 
+void RaceCheck::records(const Moment &, Point task, const SyncObject &object) {
+    const Guard guard(mutex_);
+    // A shared notify looks like any other one.
+    if (object.kind == SyncKind::IpcEvent || (object.kind == SyncKind::Notify && detector_.sharing().is_on())) {
+        detector_.publish(task);
+    }
+}
+
 void RaceCheck::waits(const Moment &, Point task, const SyncObject &, const WaitBinding &binding) {
     const Guard guard(mutex_);
     detector_.wait(task, places_.present(), binding);
@@ -191,6 +202,11 @@ void RaceCheck::host_learned(const Moment &, std::uint32_t, Point task, HostSync
     }
 }
 
+void RaceCheck::host_learned_of_process(const Moment &, std::uint32_t, Point task, std::uint64_t process) {
+    const Guard guard(mutex_);
+    detector_.learn_of(caller(), task, process, places_.present());
+}
+
 // --- memory ----------------------------------------------------------------------------------------------------------
 
 void RaceCheck::allocated(const Moment &, const Allocation &allocation) {
@@ -200,6 +216,12 @@ void RaceCheck::allocated(const Moment &, const Allocation &allocation) {
     if (allocation.pages == Pages::InStream) {
         in_stream_[allocation.number] = {std::move(block), places_.present()};
     }
+}
+
+void RaceCheck::shared(const Moment &, const void *address, const SharedPlace &place) {
+    const Guard guard(mutex_);
+    detector_.share(as_integer(address),
+                    {std::to_string(place.device) + ":" + std::to_string(place.file), place.offset});
 }
 
 void RaceCheck::freed(const Moment &, const void *address) {

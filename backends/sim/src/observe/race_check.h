@@ -30,12 +30,16 @@ class RaceCheck final : public Observer {
     void changed(const Moment &, const Stream &, const Task &former, const Task &now, const Submission &) override
         REQUIRES(engine_lock);
 
+    void records(const Moment &, Point task, const SyncObject &) override REQUIRES(engine_lock);
     void waits(const Moment &, Point task, const SyncObject &, const WaitBinding &binding) override
         REQUIRES(engine_lock);
     void ordered(const Moment &, const Edge &edge) override REQUIRES(engine_lock);
     void host_learned(const Moment &, std::uint32_t thread, Point task, HostSync how) override REQUIRES(engine_lock);
+    void host_learned_of_process(const Moment &, std::uint32_t thread, Point task, std::uint64_t process) override
+        REQUIRES(engine_lock);
 
     void allocated(const Moment &, const Allocation &allocation) override REQUIRES(engine_lock);
+    void shared(const Moment &, const void *address, const SharedPlace &) override REQUIRES(engine_lock);
     void freed(const Moment &, const void *address) override REQUIRES(engine_lock);
     void freed_by_library(const Moment &, const void *address) override REQUIRES(engine_lock);
     void freed_all(const Moment &, std::uintptr_t begin, std::uint64_t size) override REQUIRES(engine_lock);

@@ -28,6 +28,11 @@ BlockRef Blocks::release(std::uintptr_t address) {
     return block;
 }
 
+BlockRef Blocks::find(std::uintptr_t address) const {
+    const auto found = live_.find(address);
+    return found == live_.end() ? nullptr : found->second;
+}
+
 void Blocks::restore(BlockRef block) {
     block->is_freed = false;
     live_[block->address] = std::move(block);

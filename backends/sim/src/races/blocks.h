@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,12 @@ namespace aclsim::races {
 
 enum class BlockKind : std::uint8_t { Device, Pinned, Managed, Pool, Shared };
 constexpr std::size_t kBlockKinds = 5;
+
+// Place of a block in memory that several processes use.
+struct SharedBlock {
+    std::string file;  // empty: no other process uses the block
+    std::uint64_t offset = 0;
+};
 
 struct Block {
     std::uintptr_t address;
@@ -28,6 +35,7 @@ struct Block {
     LaneId writer = 0;                                                // of the newest write by a task,
     Step written = 0;                                                 // and its step; 0: there was none
     std::map<std::uint64_t, std::pair<std::uint64_t, Part>> parts{};  // by their offset, with their end
+    SharedBlock shared{};
 
     std::uintptr_t end() const { return address + size; }
 };
@@ -51,7 +59,8 @@ class Blocks {
     BlockRef allocate(std::uintptr_t address, std::uint64_t size, BlockKind kind, const UseRef &allocation);
     // Removes the block from the live ones; nullptr if there is none.
     BlockRef release(std::uintptr_t address);
-    void restore(BlockRef block);  // undoes the release
+    BlockRef find(std::uintptr_t address) const;  // the live one that begins there; nullptr if there is none
+    void restore(BlockRef block);                 // undoes the release
     std::vector<BlockRef> release_all(std::uintptr_t begin, std::uint64_t size);
     // Appends what an access touches in known memory. `names_parts`: the operand's name is that of the part that it
     // begins with, unless that has a name.

@@ -67,6 +67,7 @@ Detector::Owned Detector::make(Action::Kind kind, std::uint32_t thread) {
     }
     action->kind = kind;
     action->number = ++calls_;
+    action->time = sharing_.is_on() ? Sharing::now() : 0;
     action->lane = action->caller = &host_lane(thread);
     return action;
 }
@@ -183,8 +184,9 @@ void Detector::order(const Edge &edge) {
     Action *const action = lane.find_open(edge.after.sequence);
     if (edge.process != 0) {
         const auto waited = lane.waits.find(edge.after.sequence);
-        order_after_all(action != nullptr ? action->after : lane.early,
-                        waited == lane.waits.end() ? 0 : waited->second);
+        const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
+        order_after_all(action != nullptr ? action->after : lane.early, wait);
+        sharing_.wait(lane.id, lane.step_of(edge.after.sequence), edge.before, edge.process, wait);
         return;
     }
     const bool is_early = std::any_of(lane.early.begin(), lane.early.end(), [&](const Before &it) {
@@ -223,6 +225,19 @@ void Detector::learn(const Caller &caller, Point task, PlaceId place, Learned ho
     enqueue(std::move(action));
 }
 
+void Detector::learn_of(const Caller &caller, Point task, std::uint64_t process, PlaceId place) {
+    Owned action = make(Action::Kind::HostLearns, caller.thread);
+    action->place = place;
+    order_after_all(action->after, place);
+    sharing_.wait(action->lane->id, action->number, task, process, place);
+    enqueue(std::move(action));
+}
+
+void Detector::publish(Point task) {
+    sharing_.start();
+    lane_of(task.stream).published.push_back(task.sequence);
+}
+
 void Detector::give(const Caller &caller, const void *key) {
     Owned action = make(Action::Kind::HostGives, caller.thread);
     action->key = key;
@@ -252,6 +267,21 @@ void Detector::free(const Caller &caller, std::uintptr_t address, PlaceId place)
     if (BlockRef block = blocks_.release(address)) {
         const std::uint64_t size = block->size;
         access(caller, {{std::move(block), 0, size, {}, Mode::Free, place, ""}}, place);
+    }
+}
+
+void Detector::share(std::uintptr_t address, SharedBlock as) {
+    const BlockRef block = blocks_.find(address);
+    if (block == nullptr || !block->shared.file.empty()) {
+        return;
+    }
+    sharing_.start();
+    block->shared = std::move(as);
+    block->shadow.each([&](std::uint64_t begin, std::uint64_t end, const UseRef &use) {
+        sharing_.access(*block, begin, end, {*use, use->step, Clock(), use->lane, use->step, 0});
+    });
+    for (const auto &host : hosts_) {
+        sharing_.host_knows(Sharing::now(), {*host.second->known, host.second->id, calls_});
     }
 }
 
@@ -434,6 +464,7 @@ void Detector::take_task(Action &action) {
     if (lane.calls.size() > kMostCalls) {
         lane.calls.pop_front();
     }
+    publish_record(action);
     if (!action.is_dropped) {
         const Use use{lane.id,
                       step,
@@ -444,9 +475,21 @@ void Detector::take_task(Action &action) {
                       "",
                       {true, lane.device, lane.number, action.shown, 0, lane.serial}};
         const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
-        apply({use, floor, *lane.known, lane.caller->id, lane.caller_step}, action.operands);
+        apply({use, floor, *lane.known, lane.caller->id, lane.caller_step, action.time}, action.operands);
     }
     lane.close(action);
+}
+
+// Lets other processes know the order that a wait for this record brings.
+void Detector::publish_record(const Action &action) {
+    Lane &lane = *action.lane;
+    while (!lane.published.empty() && lane.published.front() <= action.sequence) {
+        if (lane.published.front() == action.sequence) {
+            sharing_.record({lane.serial, action.sequence}, lane.id, lane.step_of(action.sequence),
+                            {*lane.known, lane.caller->id, lane.caller_step}, action.time, action.place);
+        }
+        lane.published.pop_front();
+    }
 }
 
 void Detector::take_host_access(Action &action) {
@@ -458,7 +501,7 @@ void Detector::take_host_access(Action &action) {
         knowledge.learn(quiet_);
     }
     const ClockRef known = std::move(knowledge).result();
-    apply({use, action.number, *known, lane.id, action.number}, action.operands);
+    apply({use, action.number, *known, lane.id, action.number, action.time}, action.operands);
 }
 
 void Detector::take_host_forgets(Action &action) {
@@ -467,7 +510,7 @@ void Detector::take_host_forgets(Action &action) {
     Knowledge knowledge(lane.known);
     knowledge.learn(quiet_);
     const ClockRef known = std::move(knowledge).result();
-    const Now now{use, action.number, *known, lane.id, action.number};
+    const Now now{use, action.number, *known, lane.id, action.number, action.time};
     for (const Operand &operand : action.operands) {
         each_piece(operand,
                    [&](std::uint64_t begin, std::uint64_t end) { operand.block->shadow.forget(begin, end, now); });
@@ -494,6 +537,7 @@ void Detector::take_host_order(Action &action) {
         knowledge.learn(given);
     }
     target = std::move(knowledge).result();
+    sharing_.host_knows(action.time, {*lane.known, lane.id, action.number});
 }
 
 void Detector::take_end_of_stream(Action &action) {
@@ -506,6 +550,7 @@ void Detector::take_end_of_stream(Action &action) {
     knowledge.learn(stream->known);
     knowledge.learn(stream->id, stream->step_of(stream->newest));
     host.known = std::move(knowledge).result();
+    sharing_.host_knows(action.time, {*host.known, host.id, action.number});
     if (stream->open.empty()) {
         vacant_.emplace_back(stream->id, stream->step_of(stream->newest));
         newest_ = nullptr;
@@ -522,7 +567,7 @@ void Detector::apply(const Now &now, const std::vector<Operand> &operands) {
         use->place = operand.place;
         use->operand = operand.name;
         use->part = operand.part;
-        apply(operand, *use, {*use, now.floor, now.known, now.caller, now.caller_step});
+        apply(operand, *use, {*use, now.floor, now.known, now.caller, now.caller_step, now.time});
     }
 }
 
@@ -549,6 +594,7 @@ void Detector::apply(const Operand &operand, Use &use, const Now &now) {
     bool is_exact = true;
     const bool is_listed = each_piece(operand, [&](std::uint64_t begin, std::uint64_t end) {
         is_exact = block.shadow.access(begin, end, kept, now, conflicts_) && is_exact;
+        sharing_.access(block, begin, end, now);
     });
     if ((!is_exact || !is_listed) && !std::exchange(block.is_coarse, true)) {
         reports_.note(is_exact ? "an access of more than " + std::to_string(kMostPieces) +

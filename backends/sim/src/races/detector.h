@@ -22,6 +22,7 @@
 #include "races/lane.h"
 #include "races/places.h"
 #include "races/reports.h"
+#include "races/sharing.h"
 
 namespace aclsim::races {
 
@@ -55,7 +56,8 @@ struct Submitted {
 
 class Detector {
   public:
-    Detector(Reports &reports, bool separates_threads) : reports_(reports), separates_threads_(separates_threads) {}
+    Detector(Reports &reports, Output &output, bool separates_threads)
+        : reports_(reports), sharing_(reports, output), separates_threads_(separates_threads) {}
 
     // --- streams and tasks ------------------------------------------------------------------------------------------
     void submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how, std::vector<Operand> operands);
@@ -72,6 +74,10 @@ class Detector {
     void wait(Point task, PlaceId place, const WaitBinding &binding);
     void order(const Edge &edge);
     void learn(const Caller &caller, Point task, PlaceId place, Learned how);
+    // Other processes may wait for the record that the task will be.
+    void publish(Point task);
+    // The host learns of a record that is a task of another process.
+    void learn_of(const Caller &caller, Point task, std::uint64_t process, PlaceId place);
     void give(const Caller &caller, const void *key);
     void take(const Caller &caller, const void *key);
 
@@ -80,11 +86,15 @@ class Detector {
     const Blocks &blocks() const { return blocks_; }
     BlockRef allocate(const Caller &caller, std::uintptr_t address, std::uint64_t size, BlockKind kind, PlaceId place);
     void free(const Caller &caller, std::uintptr_t address, PlaceId place);
+    // Other processes may use the block at the address.
+    void share(std::uintptr_t address, SharedBlock as);
     void access(const Caller &caller, std::vector<Operand> operands, PlaceId place);
     // A part of a block is given out by an allocator above the library.
     void give_out(std::uintptr_t address, std::uint64_t size, PlaceId place);
     // Forgets accesses that are over, as the host knows, also from quiet queries.
     void forget(const Caller &caller, std::vector<Operand> operands);
+
+    Sharing &sharing() { return sharing_; }
 
     // Takes all that is over, also behind tasks that are not, as at the end of the process.
     void finish();
@@ -105,6 +115,7 @@ class Detector {
 
     void drain();
     void see(Owned action);
+    void publish_record(const Action &action);
     void order_after_all(std::vector<Before> &after, PlaceId wait) const;
     bool is_ready(const Action &action) const;
     void give_back(Owned action);
@@ -121,6 +132,7 @@ class Detector {
     void apply(const Operand &operand, Use &use, const Now &now);
 
     Reports &reports_;
+    Sharing sharing_;
     const bool separates_threads_;
     Blocks blocks_;
     std::uint64_t calls_ = 0;  // number of the newest action

@@ -38,6 +38,7 @@ struct Action {
     bool is_dropped = false;
     bool is_quiet = false;       // HostLearns: only frees come after the task
     std::uint64_t number = 0;    // in the order of calls
+    std::uint64_t time = 0;      // of the call; 0: before this process shared anything
     std::uint64_t sequence = 0;  // of a task, in its stream,
     std::uint64_t shown = 0;     // and as reports count it
     std::uint64_t batch = 0;
@@ -110,6 +111,7 @@ struct Lane {
     VainWait vain;                                     // newest wait, if it brought no order
     VainWait early_vain;                               // the same for the next task
     std::unordered_map<std::uint64_t, PlaceId> waits;  // open waits, by sequence number
+    std::deque<std::uint64_t> published;               // records for which other processes may wait, in their order
 
     std::deque<std::unique_ptr<Action>> parked;  // seen, but something before them is not ordered yet
     std::deque<Action *> open;                   // all that are not ordered

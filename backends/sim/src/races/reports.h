@@ -36,6 +36,11 @@ class Reports {
     // Writes the final counts, and the hints.
     void finish();
 
+    // Parts of lines, in JSON.
+    std::string frames_of(PlaceId place) const;
+    std::string use_of(const Use &use) const;
+    std::string memory_of(const Block &block, const Part &part) const;
+
   private:
     struct Seen {
         std::uint64_t id;
@@ -51,9 +56,6 @@ class Reports {
         std::uint64_t for_host = 0;
     };
     void write_count(Seen &seen);
-    std::string frames_of(PlaceId place) const;
-    std::string use_of(const Use &use) const;
-    std::string memory_of(const Block &block, const Part &part) const;
     std::string reason_for(const Use &earlier, const Use &later, const Lane *lane) const;
     std::string fix_for(const Use &first, const Use &second) const;
 

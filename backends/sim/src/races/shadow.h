@@ -77,13 +77,15 @@ class Shadow {
     void forget(std::uint64_t begin, std::uint64_t end, const Now &now);
     std::size_t segments() const { return count_; }
     std::uint64_t size() const { return size_; }
-    // Calls the function for every remembered access.
+    // Calls the function with the bytes and the access for every remembered one.
     template <class Function>
     void each(Function function) const {
-        for (const auto &chunk : chunks_) {
-            for (const Segment &segment : chunk->list) {
-                segment.writes.each(function);
-                segment.reads.each(function);
+        for (Position at{0, 0}; at.chunk < chunks_.size(); ++at.chunk) {
+            for (at.index = 0; at.index < chunks_[at.chunk]->list.size(); ++at.index) {
+                const Segment &segment = chunks_[at.chunk]->list[at.index];
+                const auto call = [&](const UseRef &use) { function(segment.begin, end_of(at), use); };
+                segment.writes.each(call);
+                segment.reads.each(call);
             }
         }
     }

@@ -87,6 +87,7 @@ struct Now {
     const Clock &known;  // steps of other lanes that precede it
     LaneId caller;       // lane of the host thread that made the call,
     Step caller_step;    // and its newest step then
+    std::uint64_t time;  // of the call, for other processes
 
     bool comes_after(const Use &other) const {
         if (other.lane == use.lane) {
