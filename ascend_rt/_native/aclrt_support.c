@@ -442,6 +442,8 @@ static ascend_rt_shared shared = {
     .report_text = ascend_rt_report_text,
     .take_report = ascend_rt_take_report,
     .await_left = ascend_rt_await_left,
+    .note_frames = ascend_rt_note_frames,
+    .forget_frames = ascend_rt_forget_frames,
     .failed_tasks = &ascend_rt_failed_tasks,
     .aborts = &ascend_rt_aborts,
     .reports = &ascend_rt_reports,
@@ -450,6 +452,7 @@ static ascend_rt_shared shared = {
 
 const void *ascend_rt_shared_parts(void) {
     shared.slot_count = ascend_rt_slot_count;
+    shared.wants_frames = ascend_rt_wants_frames;
     return &shared;
 }
 

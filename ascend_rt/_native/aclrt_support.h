@@ -92,12 +92,19 @@ typedef struct ascend_rt_shared {
     char *(*report_text)(struct ascend_rt_report *report);
     bool (*take_report)(struct ascend_rt_report *report);
     void (*await_left)(void *object);
+    const atomic_bool *wants_frames; /* call_frames.c: frames of the next call are noted, with the GIL, and forgotten */
+    void (*note_frames)(void);
+    void (*forget_frames)(void);
     const atomic_uint_fast64_t *failed_tasks; /* how many have failed so far */
     const ascend_rt_abort_count *aborts;
     const atomic_uint_fast64_t *reports; /* how many synchronizations have reported a failure */
     const atomic_int *refusal;           /* the answer of functions that are not there, or refuse */
     atomic_bool has_ended;               /* true once an epoch of a device has ended: before, no handle has */
 } ascend_rt_shared;
+
+extern const atomic_bool *const ascend_rt_wants_frames;
+void ascend_rt_note_frames(void);
+void ascend_rt_forget_frames(void);
 
 /* Parts of ascend_rt_renew_locks(). */
 void ascend_rt_renew_failures(void);

@@ -23,9 +23,9 @@ static bool find_policy(PyObject *given, int *policy) {
 static bool allocate(PyObject *object, size_t nbytes, int policy, PyObject *owner) {
     void *pointer = NULL;
     aclError code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = FUNCTION(aclrtMalloc, MALLOC)(&pointer, nbytes, (aclrtMemMallocPolicy)policy);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     if (code == ACL_SUCCESS) {
         ((buffer *)object)->nbytes = nbytes;
         return handle_own(object, pointer, owner);

@@ -3,6 +3,8 @@
  * nanoseconds. Names are made from copies, because they may be wanted where the GIL must not be taken: of each code
  * object the file, the name and the table of lines are copied when it is first seen. It is kept alive from then on, so
  * that its address stays its own. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +33,13 @@ static _Atomic(code_copy *) copies[BUCKETS];
 
 static char package[1024]; /* the directory of this package, with a separator at its end */
 
-/* Attributes of frames: read through their descriptors, without a lookup of the name for each frame. */
+/* Functions of Python that the limited API lacks, but which every interpreter has that has frames like these; NULL in
+ * another one. PyFrame_GetLasti came with 3.11. */
+static PyObject *(*get_back)(PyObject *frame);
+static int (*get_offset)(PyObject *frame);
+
+/* Attributes of frames, without these functions: read through their descriptors, without a lookup of the name for each
+ * frame. */
 typedef struct frame_attribute {
     PyObject *descriptor;
     descrgetfunc get;
@@ -115,25 +123,42 @@ static code_copy *copy_of(PyObject *code) {
     return made;
 }
 
+static bool find_functions(PyObject *frame_type) {
+    get_offset = (int (*)(PyObject *))dlsym(RTLD_DEFAULT, "PyFrame_GetLasti");
+    get_back = (PyObject * (*)(PyObject *)) dlsym(RTLD_DEFAULT, "PyFrame_GetBack");
+    const bool are_found =
+        find_attribute(&offset, frame_type, "f_lasti") && find_attribute(&back, frame_type, "f_back");
+    if (!are_found) {
+        PyErr_Clear();
+        back.get = NULL;
+    }
+    return are_found;
+}
+
+static int32_t offset_in(PyObject *frame) {
+    if (get_offset != NULL) {
+        return get_offset(frame);
+    }
+    PyObject *const at = read_attribute(&offset, frame);
+    const long number = at == NULL ? -1 : PyLong_AsLong(at);
+    Py_XDECREF(at);
+    return (int32_t)number;
+}
+
 static int32_t capture_here(aclsimCallFrame *frames, int32_t most) {
     PyObject *frame = (PyObject *)PyThreadState_GetFrame(PyThreadState_Get());
     int32_t count = 0;
     while (frame != NULL && frame != Py_None && count < most) {
-        if (back.get == NULL && (!find_attribute(&offset, (PyObject *)Py_TYPE(frame), "f_lasti") ||
-                                 !find_attribute(&back, (PyObject *)Py_TYPE(frame), "f_back"))) {
-            PyErr_Clear();
-            back.get = NULL;
+        if (back.get == NULL && !find_functions((PyObject *)Py_TYPE(frame))) {
             break;
         }
         PyObject *const code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
         const code_copy *const copy = copy_of(code);
         if (copy != NULL && !copy->is_internal) {
-            PyObject *const at = read_attribute(&offset, frame);
-            frames[count++] = (aclsimCallFrame){copy, at == NULL ? -1 : PyLong_AsLong(at)};
-            Py_XDECREF(at);
+            frames[count++] = (aclsimCallFrame){copy, offset_in(frame)};
         }
         Py_DECREF(code);
-        PyObject *const outer = read_attribute(&back, frame);
+        PyObject *const outer = get_back != NULL ? get_back(frame) : read_attribute(&back, frame);
         Py_DECREF(frame);
         frame = outer;
     }
@@ -141,8 +166,33 @@ static int32_t capture_here(aclsimCallFrame *frames, int32_t most) {
     return count;
 }
 
+/* Frames of a call that is about to be made without the GIL, taken while it is held: to take it again costs more than
+ * they do. */
+static _Thread_local struct {
+    bool are_there;
+    int32_t count;
+    aclsimCallFrame list[8];
+} noted;
+static atomic_bool is_wanted; /* the library asks for frames */
+
+const atomic_bool *const ascend_rt_wants_frames = &is_wanted;
+
+void ascend_rt_note_frames(void) {
+    noted.count = capture_here(noted.list, (int32_t)(sizeof noted.list / sizeof *noted.list));
+    noted.are_there = true;
+}
+
+void ascend_rt_forget_frames(void) { noted.are_there = false; }
+
 static int32_t capture(aclsimCallFrame *frames, int32_t most) {
     int32_t count = 0;
+    if (noted.are_there) { /* for one call: code of the program may run inside it, and make others */
+        noted.are_there = false;
+        count = noted.count < most ? noted.count : most;
+        memcpy(frames, noted.list, (size_t)count * sizeof *frames);
+        return count;
+    }
+    atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
     if (!Py_IsInitialized()) { /* a static destructor makes the call */
         return count;
     }

@@ -17,9 +17,9 @@ static bool create(PyObject *object, uint32_t flags) {
     }
     void *created = NULL;
     aclError code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&created, flags);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     if (code != ACL_SUCCESS) {
         Py_DECREF(owner);
         fail(code, "aclrtCreateEventExWithFlag");
@@ -80,7 +80,7 @@ enum recording record(event *self, stream *on, enum chosen_by by) {
     bool is_captured = false, is_right = true;
     aclError code = ACL_SUCCESS;
     event_begin_record(self, (PyObject *)recording);
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     /* In a capture, the record is one of the graph, and says nothing about what was submitted before. */
     is_captured = ended != NULL && shared->captured_graph(stream) != 0;
     is_right = is_current(on, stream, by);
@@ -88,7 +88,7 @@ enum recording record(event *self, stream *on, enum chosen_by by) {
         code = FUNCTION(aclrtRecordEvent, RECORD)(event, stream);
     }
     is_captured = is_captured || (ended != NULL && shared->captured_graph(stream) != 0); /* begun by another thread */
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     event_end_record(self, (PyObject *)recording, is_right && code == ACL_SUCCESS && !is_captured ? ended : NULL);
     Py_XDECREF(ended);
     if (code != ACL_SUCCESS) {
@@ -169,9 +169,9 @@ static PyObject *event_is_done(PyObject *object, void *unused) {
     const recorded newest = newest_record(self);
     aclrtEventRecordedStatus status;
     aclError code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = FUNCTION(aclrtQueryEventStatus, QUERY_EVENT)(pointer, &status);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     if (code == ACL_SUCCESS && status == ACL_EVENT_RECORDED_STATUS_COMPLETE) {
         return complete(self, newest, "aclrtQueryEventStatus", Py_True);
     }
@@ -192,9 +192,9 @@ static PyObject *event_synchronize(PyObject *object, arguments args, Py_ssize_t 
     void *const pointer = self->handle.pointer;
     const recorded newest = newest_record(self);
     int code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = shared->synchronize_event(pointer, limit);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     if (code != ACL_SUCCESS) {
         PyObject *result = PyObject_CallMethod(object, "_end_wait", "ii", code, limit);
         if (result == NULL) {

@@ -15,6 +15,21 @@ extern const ascend_rt_shared *shared; /* the table of ascend_rt._aclrt */
 extern PyTypeObject *plain_event;  /* ascend_rt.Event */
 extern PyTypeObject *plain_stream; /* ascend_rt.Stream */
 
+/* Around calls without the GIL. The first of them is at the place in the program that Python is at now. */
+#define BEGIN_CALLS                                                   \
+    {                                                                 \
+        const bool wants_frames_ = atomic_load(shared->wants_frames); \
+        if (__builtin_expect(wants_frames_, 0)) {                     \
+            shared->note_frames();                                    \
+        }                                                             \
+        Py_BEGIN_ALLOW_THREADS
+#define END_CALLS                             \
+    Py_END_ALLOW_THREADS;                     \
+    if (__builtin_expect(wants_frames_, 0)) { \
+        shared->forget_frames();              \
+    }                                         \
+    }
+
 /* Functions of the table. */
 
 enum {
@@ -237,7 +252,7 @@ typedef struct submission {
 #define SUBMIT(made, on, first, second, call)                                            \
     do {                                                                                 \
         (made) = (submission){.is_made = true};                                          \
-        Py_BEGIN_ALLOW_THREADS;                                                          \
+        BEGIN_CALLS;                                                                     \
         (made).graph = (first) != NULL ? shared->captured_graph(on) : 0;                 \
         if ((made).graph == 0) {                                                         \
             (made).code = (call);                                                        \
@@ -245,12 +260,12 @@ typedef struct submission {
         } else {                                                                         \
             (made).is_made = false;                                                      \
         }                                                                                \
-        Py_END_ALLOW_THREADS;                                                            \
+        END_CALLS;                                                                       \
         if (!(made).is_made && submission_begin(&(made), (made).graph, first, second)) { \
-            Py_BEGIN_ALLOW_THREADS;                                                      \
+            BEGIN_CALLS;                                                                 \
             (made).code = (call);                                                        \
             (made).graph = shared->captured_graph(on);                                   \
-            Py_END_ALLOW_THREADS;                                                        \
+            END_CALLS;                                                                   \
         }                                                                                \
     } while (0)
 

@@ -35,9 +35,9 @@ static bool make(pool_buffer *self, PyObject *pool, PyObject *stream_, PyObject 
     void *const from = ((handle *)pool)->pointer, *const on = ((handle *)stream_)->pointer;
     void *pointer = NULL;
     aclError code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = FUNCTION(aclrtMemPoolMallocAsync, POOL_MALLOC)(&pointer, nbytes, from, on);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     if (code != ACL_SUCCESS) {
         fail(code, functions[POOL_MALLOC].name);
         return false;
@@ -86,9 +86,9 @@ static aclError free_in_order(handle *freed, stream *stream_) {
     if (!handle_shut(freed)) {
         return ACL_SUCCESS; /* another thread has closed it */
     }
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = FUNCTION(aclrtMemPoolFreeAsync, POOL_FREE)(pointer, on);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     return code != ASCEND_RT_REFUSED ? code : ACL_SUCCESS; /* the pool ends with the process */
 }
 

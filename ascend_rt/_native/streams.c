@@ -82,11 +82,11 @@ static PyObject *wait_for_event(stream *self, event *other, const int32_t *secon
     const uint64_t before_it = abort_or_failure_epoch(aborts_known());
     bool is_captured = false;
     aclError code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     is_captured = newest.before != NULL && shared->captured_graph(stream) != 0;
     code = seconds == NULL ? FUNCTION(aclrtStreamWaitEvent, WAIT)(stream, event)
                            : FUNCTION(aclrtStreamWaitEventWithTimeout, WAIT_WITHIN)(stream, event, *seconds);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     bool is_done = code == ACL_SUCCESS;
     if (!is_done) {
         fail(code, functions[seconds == NULL ? WAIT : WAIT_WITHIN].name);
@@ -114,7 +114,7 @@ static PyObject *wait_by_handle(stream *self, stream *other) {
     const char *failed = functions[CREATE].name;
     void *event = NULL;
     aclError code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = FUNCTION(aclrtCreateEventExWithFlag, CREATE)(&event, ACL_EVENT_SYNC);
     if (code == ACL_SUCCESS) {
         failed = functions[RECORD].name;
@@ -129,7 +129,7 @@ static PyObject *wait_by_handle(stream *self, stream *other) {
             code = destroyed;
         }
     }
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     return code == ACL_SUCCESS ? Py_NewRef(Py_None) : fail(code, failed);
 }
 
@@ -194,9 +194,9 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
     }
     aclrtStreamStatus status;
     aclError code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = FUNCTION(aclrtStreamQuery, QUERY_STREAM)(pointer, &status);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     if (code != ACL_SUCCESS || status != ACL_STREAM_STATUS_COMPLETE) {
         Py_XDECREF(ended);
         return code == ACL_SUCCESS ? Py_NewRef(Py_False) : fail(code, "aclrtStreamQuery");
@@ -227,9 +227,9 @@ static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t c
         return NULL;
     }
     int code;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_CALLS;
     code = shared->synchronize_stream(pointer, limit, &found->failures->report);
-    Py_END_ALLOW_THREADS;
+    END_CALLS;
     if (code == ACL_SUCCESS && has_reported_nothing(found)) {
         return and_release(ended, true, Py_NewRef(Py_None));
     }

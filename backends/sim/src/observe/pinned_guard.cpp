@@ -133,7 +133,9 @@ bool PinnedGuard::open_page(Blocks::iterator at, Address page, bool is_write, bo
     } else if (wanted > present) {
         block.opened[page] = {wanted, is_by_program};
         has_opened_ = true;
-        library_has_opened_ |= !is_by_program;
+        if (!is_by_program) {
+            library_has_opened_ = true;
+        }
     }
     return wanted > present;
 }
@@ -194,7 +196,7 @@ void PinnedGuard::apply_all() {
 
 // Protects again the pages that faults have opened.
 void PinnedGuard::close_again() {
-    if (std::exchange(has_opened_, false)) {
+    if (has_opened_.exchange(false)) {
         close_pages([](const Opened &) { return true; });
     }
 }
@@ -202,7 +204,7 @@ void PinnedGuard::close_again() {
 // Does the same for pages that no access of the program has opened. The others stay open, because the program may be
 // about to repeat the access, which would be noted twice.
 void PinnedGuard::close_again_for_library() {
-    if (std::exchange(library_has_opened_, false)) {
+    if (library_has_opened_.exchange(false)) {
         close_pages([](const Opened &it) { return !it.is_by_program; });
     }
 }
@@ -312,6 +314,9 @@ void PinnedGuard::learn(Point task) {
 // --- facts -----------------------------------------------------------------------------------------------------------
 
 void PinnedGuard::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
+    if (how.accesses.empty() && !has_opened_.load(std::memory_order_relaxed)) {
+        return;
+    }
     const Guard guard(mutex_);
     close_again();
     if (how.accesses.empty()) {
@@ -347,6 +352,9 @@ void PinnedGuard::started(const Moment &, const Stream &stream, const Task &task
 }
 
 void PinnedGuard::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
+    if (!task.info().has(kRunsProgram) && !library_has_opened_.load(std::memory_order_relaxed)) {
+        return;
+    }
     const Guard guard(mutex_);
     close_again_for_library();
     if (task.info().has(kRunsProgram)) {

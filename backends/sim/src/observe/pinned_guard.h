@@ -9,6 +9,7 @@
 // (support/own_view.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -91,8 +92,8 @@ class PinnedGuard final : public Observer {
     std::mutex mutex_;
     Blocks blocks_;
     std::size_t use_count_ = 0;
-    bool has_opened_ = false;
-    bool library_has_opened_ = false;
+    std::atomic<bool> has_opened_{false};  // looked at without the mutex, too: most facts are not about memory
+    std::atomic<bool> library_has_opened_{false};
     // Order between tasks that the program has not learned of: before, by the task after it.
     std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, Point>>> edges_;
     // Host functions that run now, with what precedes them: they may use memory of these tasks.

@@ -74,7 +74,7 @@ Detector::Owned Detector::make(Action::Kind kind, std::uint32_t thread) {
 
 // Returns nullptr for a task that was taken, or is unknown.
 Action *Detector::find_open(Point task) const {
-    const Lane *const lane = find_lane(task.stream);
+    const Lane *const lane = task.stream == 0 ? nullptr : find_lane(task.stream);
     return lane == nullptr ? nullptr : lane->find_open(task.sequence);
 }
 
@@ -465,7 +465,7 @@ void Detector::take_task(Action &action) {
         lane.calls.pop_front();
     }
     publish_record(action);
-    if (!action.is_dropped) {
+    if (!action.is_dropped && !action.operands.empty()) {
         const Use use{lane.id,
                       step,
                       action.number,

@@ -29,8 +29,8 @@ struct VainWait {
     const char *reason = nullptr;
 };
 
-// One action: a task of a stream, or a call by which the host accesses memory or learns of a task.
-struct Action {
+// Members of an action that own no memory.
+struct ActionFields {
     enum class Kind : std::uint8_t { Task, HostAccess, HostForgets, HostLearns, HostGives, HostTakes, StreamEnds };
 
     Kind kind = Kind::Task;
@@ -45,23 +45,24 @@ struct Action {
     Lane *lane = nullptr;    // lane of the stream, or of the host thread
     Lane *caller = nullptr;  // host thread that submitted the task,
     Step caller_step = 0;    // and its newest step then
-    ClockRef known;          // what the caller knew
     Point launch{};          // task that executes the model to which this task belongs
     PlaceId place = 0;
     const void *key = nullptr;  // HostGives and HostTakes: key of the order
     VainWait vain;
+};
+
+// One action: a task of a stream, or a call by which the host accesses memory or learns of a task.
+struct Action : ActionFields {
+    ClockRef known;  // knowledge of the caller
     std::vector<Operand> operands;
     std::vector<Before> after;
 
     // Becomes as new, but keeps the memory of its lists.
     void clear() {
-        std::vector<Operand> no_operands = std::move(operands);
-        std::vector<Before> no_order = std::move(after);
-        no_operands.clear();
-        no_order.clear();
-        *this = Action();
-        operands = std::move(no_operands);
-        after = std::move(no_order);
+        static_cast<ActionFields &>(*this) = {};
+        known = {};
+        operands.clear();
+        after.clear();
     }
 };
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
+
+#include "races/counted.h"
 
 namespace aclsim::races {
 
@@ -23,15 +24,14 @@ class Clock {
     Step of(LaneId lane) const { return lane < steps_.size() ? steps_[lane] : 0; }
     const std::vector<Step> &steps() const { return steps_; }
 
+    mutable std::uint32_t references = 0;
+
   private:
     std::vector<Step> steps_;
 };
-using ClockRef = std::shared_ptr<const Clock>;
+using ClockRef = Counted<const Clock>;
 
-inline ClockRef clock_zero() {
-    static const ClockRef zero = std::make_shared<const Clock>();
-    return zero;
-}
+inline ClockRef clock_zero() { return ClockRef(new Clock); }
 
 // Knowledge that grows: copied only if that changes it.
 class Knowledge {
@@ -57,7 +57,7 @@ class Knowledge {
     }
     Step of(LaneId lane) const { return !is_changed_ ? known_->of(lane) : lane < changed_.size() ? changed_[lane] : 0; }
     bool is_changed() const { return is_changed_; }
-    ClockRef result() && { return is_changed_ ? std::make_shared<const Clock>(std::move(changed_)) : known_; }
+    ClockRef result() && { return is_changed_ ? ClockRef(new Clock(std::move(changed_))) : known_; }
 
   private:
     std::vector<Step> &own() {

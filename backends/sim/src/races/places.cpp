@@ -1,5 +1,7 @@
 #include "races/places.h"
 
+#include <array>
+#include <cstddef>
 #include <functional>
 
 #include "support/text.h"
@@ -7,17 +9,30 @@
 namespace aclsim::races {
 namespace {
 
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
+constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ULL;
+
+constexpr std::array<std::uint64_t, CallPlace::kMostFrames> odd_factors() {
+    std::array<std::uint64_t, CallPlace::kMostFrames> factors{};
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+        factors[i] = (kFactor * (i + 1)) | 1;
+    }
+    return factors;
+}
+constexpr auto kFactors = odd_factors();
+
+std::uint64_t mixed(std::uint64_t hash) {
+    hash *= kFactor;
     return hash ^ (hash >> 32);
 }
 
+// Frames are independent terms, which the processor computes at the same time.
 std::uint64_t hash_of(const char *function, const CallPlace &place) {
     std::uint64_t hash = as_integer(function);
     for (std::size_t i = 0; i < place.count; ++i) {
-        hash = mixed(mixed(hash, as_integer(place.frames[i].code)), static_cast<std::uint64_t>(place.frames[i].offset));
+        const auto offset = static_cast<std::uint64_t>(place.frames[i].offset);
+        hash += (as_integer(place.frames[i].code) + (offset << 32) + i) * kFactors[i];
     }
-    return hash;
+    return mixed(hash);
 }
 
 bool are_equal(const CallPlace &one, const CallPlace &other) {
@@ -30,19 +45,27 @@ bool are_equal(const CallPlace &one, const CallPlace &other) {
 
 }  // namespace
 
+bool Places::is(PlaceId id, const char *function, const CallPlace &frames, const std::string &kernel) const {
+    const Place &known = list_[id];
+    return known.function == function && known.kernel == kernel && are_equal(known.frames, frames);
+}
+
 PlaceId Places::find(const char *function, const CallPlace &frames, const std::string &kernel) {
-    const std::uint64_t hash = mixed(hash_of(function, frames), std::hash<std::string>{}(kernel));
+    const std::uint64_t hash = hash_of(function, frames) + (kernel.empty() ? 0 : std::hash<std::string>{}(kernel));
+    PlaceId &recent = recent_[hash % recent_.size()];
+    if (recent != 0 && is(recent, function, frames, kernel)) {
+        return recent;
+    }
     const auto range = by_hash_.equal_range(hash);
     for (auto it = range.first; it != range.second; ++it) {
-        const Place &known = list_[it->second];
-        if (known.function == function && known.kernel == kernel && are_equal(known.frames, frames)) {
-            return it->second;
+        if (is(it->second, function, frames, kernel)) {
+            return recent = it->second;
         }
     }
     const auto id = static_cast<PlaceId>(list_.size());
     list_.push_back({function, frames, kernel});
     by_hash_.emplace(hash, id);
-    return id;
+    return recent = id;
 }
 
 }  // namespace aclsim::races

@@ -1,6 +1,7 @@
 // Places of calls by number: a place is kept once, however many accesses were made there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -28,7 +29,10 @@ class Places {
     std::vector<std::string> names_of(PlaceId id) const { return aclsim::names_of(list_[id].frames); }
 
   private:
+    bool is(PlaceId id, const char *function, const CallPlace &frames, const std::string &kernel) const;
+
     std::vector<Place> list_;
+    std::array<PlaceId, 1024> recent_{};  // newest place of a hash; 0: none
     std::unordered_multimap<std::uint64_t, PlaceId> by_hash_;
 };
 

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <utility>
 
+#include "races/counted.h"
 #include "races/lane_clock.h"
 
 namespace aclsim::races {
@@ -46,48 +45,19 @@ struct Use {
     const char *operand;
     Agent agent;
     Part part{};
-    std::uint32_t references = 0;
+    mutable std::uint32_t references = 0;
 };
 
-// Counted reference to a Use; the mutex of the check guards the count.
-class UseRef {
-  public:
-    UseRef() = default;
-    explicit UseRef(Use *use) : use_(use) { ++use_->references; }
-    UseRef(const UseRef &other) : use_(other.use_) {
-        if (use_ != nullptr) {
-            ++use_->references;
-        }
-    }
-    UseRef(UseRef &&other) noexcept : use_(std::exchange(other.use_, nullptr)) {}
-    UseRef &operator=(UseRef other) noexcept {
-        std::swap(use_, other.use_);
-        return *this;
-    }
-    ~UseRef() {
-        if (use_ != nullptr && --use_->references == 0) {
-            delete use_;
-        }
-    }
-    const Use *get() const { return use_; }
-    const Use *operator->() const { return use_; }
-    const Use &operator*() const { return *use_; }
-    explicit operator bool() const { return use_ != nullptr; }
-    bool operator==(const UseRef &other) const { return use_ == other.use_; }
-    bool operator!=(const UseRef &other) const { return use_ != other.use_; }
-
-  private:
-    Use *use_ = nullptr;
-};
+using UseRef = Counted<const Use>;
 
 // Present of an access: what precedes it.
 struct Now {
     const Use &use;
-    Step floor;          // steps of the own lane below this one precede the access
-    const Clock &known;  // steps of other lanes that precede it
-    LaneId caller;       // lane of the host thread that made the call,
-    Step caller_step;    // and its newest step then
-    std::uint64_t time;  // of the call, for other processes
+    Step floor;              // steps of the own lane below this one precede the access
+    const Clock &known;      // steps of other lanes that precede it
+    LaneId caller;           // lane of the host thread that made the call,
+    Step caller_step;        // and its newest step then
+    std::uint64_t time = 0;  // of the call, for other processes
 
     bool comes_after(const Use &other) const {
         if (other.lane == use.lane) {
