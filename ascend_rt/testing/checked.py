@@ -52,6 +52,7 @@ def turn_on(checks: tuple[str, ...]) -> tempfile.TemporaryDirectory[str] | None:
     if missing and driver._opened is not None:
         raise ValueError(f"the runtime was used before; run pytest with --ascend-check={','.join(missing)}")
     os.environ[_CHECKS] = ",".join([*on, *missing])
+    os.environ["ASCEND_RT_CHECK_EVERY_COUNT"] = "1"  # a test may cause what an earlier one has caused
     os.environ.setdefault("ASCEND_RT_SIM_DEADLOCK", "fail")  # else a deadlock ends the process, with all further tests
     if os.environ.get(_DIRECTORY):  # set by ascend-rt check, or by the process that started this one
         return None

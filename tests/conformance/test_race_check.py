@@ -296,8 +296,6 @@ def test_the_same_findings_in_every_run() -> None:
 
     def comparable(finding: dict[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in finding.items() if key != "pid"}
-        for side in ("first", "second"):
-            kept[side] = {key: value for key, value in finding.get(side, {}).items() if key != "thread"}
         return {**kept, "frames": word_at(program, finding.get("frames", []))}
 
     def shown(text: object) -> str:

@@ -36,8 +36,8 @@ std::uint32_t current_device() {
     return static_cast<std::uint32_t>(device);
 }
 
-bool follows_host_threads() {
-    const char *const variable = std::getenv("ASCEND_RT_CHECK_HOST_THREADS");
+bool is_on(const char *name) {
+    const char *const variable = std::getenv(name);
     return variable != nullptr && std::string(variable) == "1";
 }
 
@@ -85,7 +85,9 @@ Check &Check::get() {
 
 bool Check::exists() { return g_exists.load(std::memory_order_acquire); }
 
-Check::Check() : reports_(places_, output_), detector_(reports_, output_, follows_host_threads()) {
+Check::Check()
+    : reports_(places_, output_, is_on("ASCEND_RT_CHECK_EVERY_COUNT")),
+      detector_(reports_, output_, is_on("ASCEND_RT_CHECK_HOST_THREADS")) {
     begin_findings();
     write_unseen(
         "work that libraries give to a device past the functions of the runtime, other processes, and loads and stores "

@@ -78,7 +78,7 @@ class Findings final : public races::Output {
 
 RaceCheck &RaceCheck::start() {
     static Findings output;
-    g_check = new RaceCheck(output, config().follows_host_threads);
+    g_check = new RaceCheck(output, config().follows_host_threads, config().writes_every_count);
     return *g_check;
 }
 
@@ -88,9 +88,9 @@ void RaceCheck::finish_all() {
     }
 }
 
-RaceCheck::RaceCheck(races::Output &output, bool separates_threads)
+RaceCheck::RaceCheck(races::Output &output, bool separates_threads, bool writes_every_count)
     : Observer(kTasks | kOrder | kMemory | kPlaces | kAllPlaces | kHostAccess),
-      reports_(places_, output),
+      reports_(places_, output, writes_every_count),
       detector_(reports_, output, separates_threads) {
     detector_.sharing().set_process(own_process());
 }

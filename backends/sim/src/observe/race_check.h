@@ -20,7 +20,7 @@ class RaceCheck final : public Observer {
     // Creates the check of the process, which writes findings, and completes them when the process ends.
     static RaceCheck &start();
     static void finish_all();  // completes the findings; does nothing without a check
-    RaceCheck(races::Output &output, bool separates_threads);
+    RaceCheck(races::Output &output, bool separates_threads, bool writes_every_count);
 
     void stream_destroyed(const Moment &, const Stream &) override REQUIRES(engine_lock);
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);

@@ -49,7 +49,7 @@ Lane &Detector::host_lane(std::uint32_t thread) {
     if (lane == nullptr) {
         lane = std::make_unique<Lane>();
         lane->is_host = true;
-        lane->number = key;
+        lane->number = separates_threads_ ? static_cast<std::uint32_t>(hosts_.size()) : 0;
         lane->id = lanes_++;
     }
     return *lane;
@@ -258,7 +258,7 @@ BlockRef Detector::allocate(const Caller &caller, std::uintptr_t address, std::u
     const Lane &lane = host_lane(caller.thread);
     const std::uint64_t number = ++calls_;
     Agent agent;
-    agent.thread = caller.thread;
+    agent.thread = lane.number;
     return blocks_.allocate(address, size, kind,
                             UseRef(new Use{lane.id, number, number, number, Mode::Allocation, place, "", agent}));
 }
@@ -494,7 +494,9 @@ void Detector::publish_record(const Action &action) {
 
 void Detector::take_host_access(Action &action) {
     const Lane &lane = *action.lane;
-    const Use use{lane.id, action.number, action.number, action.number, Mode::Read, 0, "", {}};
+    Agent agent;
+    agent.thread = lane.number;
+    const Use use{lane.id, action.number, action.number, action.number, Mode::Read, 0, "", agent};
     Knowledge knowledge(lane.known);
     const bool frees = !action.operands.empty() && action.operands.front().mode == Mode::Free;
     if (frees) {

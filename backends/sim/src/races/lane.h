@@ -77,7 +77,8 @@ struct Lane {
     LaneId id = 0;
     bool is_host = false;
     std::uint64_t serial = 0;  // serial number of the stream
-    std::uint32_t number = 0;  // number of the stream, as the program knows it; of a host lane, the thread
+    std::uint32_t number =
+        0;  // number of the stream, as the program knows it; of a host thread, in the order of first calls
     std::uint32_t device = 0;
     Step base = 0;  // the step of task n is base + n
 

@@ -128,7 +128,7 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     Seen &seen = seen_[std::minmax(earlier.place, later.place)];
     ++seen.count;
     if (seen.count > 1) {
-        if (seen.count >= 2 * seen.written) {
+        if (writes_every_count_ || seen.count >= 2 * seen.written) {
             write_count(seen);
         }
         return;

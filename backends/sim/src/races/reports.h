@@ -22,7 +22,8 @@ class Output {
 
 class Reports {
   public:
-    Reports(const Places &places, Output &output) : places_(places), output_(output) {}
+    Reports(const Places &places, Output &output, bool writes_every_count)
+        : places_(places), output_(output), writes_every_count_(writes_every_count) {}
 
     // `lane` is that of the later access; nullptr for the host.
     void race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane);
@@ -61,6 +62,7 @@ class Reports {
 
     const Places &places_;
     Output &output_;
+    const bool writes_every_count_;  // otherwise those that double the written one, and the last
     std::map<std::pair<PlaceId, PlaceId>, Seen> seen_;
     std::map<PlaceId, Waits> waits_;
     bool has_stopped_ = false;

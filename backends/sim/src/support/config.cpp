@@ -127,6 +127,7 @@ constexpr Check kChecks[] = {
 // Reads names of checks, separated by commas.
 void read_checks(Config &config) {
     read_switch(config, "ASCEND_RT_CHECK_HOST_THREADS", config.follows_host_threads);
+    read_switch(config, "ASCEND_RT_CHECK_EVERY_COUNT", config.writes_every_count);
     config.check_directory = environment("ASCEND_RT_SIM_CHECK_DIRECTORY");
     const std::string checks = environment("ASCEND_RT_SIM_CHECK");
     for (std::size_t begin = 0; !checks.empty() && begin <= checks.size();) {
