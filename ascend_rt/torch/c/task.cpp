@@ -80,6 +80,7 @@ std::string described(const at::Tensor &tensor) {
 class Accesses {
   public:
     explicit Accesses(const Task &task) {
+        list_.reserve(task.arguments.size() + task.outputs.size());
         for (std::size_t i = 0; i < task.arguments.size(); ++i) {
             add(task.arguments[i], mode_of(task.op, i));
         }

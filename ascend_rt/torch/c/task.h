@@ -12,7 +12,7 @@
 
 namespace ascend_rt {
 
-// What a call that waits for its operator gets from the task.
+// Outcome of an operator whose call waits for it.
 struct Answer {
     Stack results;
     std::exception_ptr error;
@@ -47,8 +47,9 @@ struct Task {
 // Makes it a task of the device's current stream; with ASCEND_LAUNCH_BLOCKING=1 waits for it.
 void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device);
 
-// Makes it a task of the device's current stream, waits for the stream, and returns what the operator returns: on the
-// CPU. What the operator raises is an error of the call, and no failure of the device. A capture does not allow it.
+// Makes it a task of the device's current stream, waits for the stream, and returns the operator's results, which are
+// on the CPU. An exception of the operator is an error of the call, and the device does not fail. A capture does not
+// allow it.
 Stack submit_and_wait(Operator &op, std::unique_ptr<Task> task, std::int8_t device);
 
 // Waits for the device's current stream, because that operator needs it; one that has failed in the stream is what this
