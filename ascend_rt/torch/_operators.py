@@ -54,13 +54,13 @@ KEPT = frozenset(
 
 # Operators that PyTorch composes of others, which are called here with the tensors of the device.
 _COMPOSED = frozenset(
-    f"aten::{name}"
-    for name in ("_lazy_clone", "_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")
+    f"aten::{name}" for name in ("_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")
 )
 
 # Kernels of this package; the others are PyTorch's.
 _OWN = {
     "aten::_fused_sdp_choice": "attention_choice",
+    "aten::_lazy_clone": "clone",
     "aten::_local_scalar_dense": "watched",
     "aten::copy_": "copy",
     "aten::native_dropout": "dropout",

@@ -20,17 +20,17 @@ pytestmark = pytest.mark.simulator("independent")
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 MARK = re.compile(r"# (?!noqa)(\w+): (.+)$")
 
-Check = Callable[[str, int], dict[str, Any]]
+Check = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
 def check(tmp_path: Path) -> Check:
     """Return a function that checks a program, and returns the report."""
 
-    def run(name: str, status: int) -> dict[str, Any]:
+    def run(name: str, status: int, *arguments: str) -> dict[str, Any]:
         report = tmp_path / "report.json"
         options = ("--backend", "sim", "--format", "json", "--output", str(report))
-        command = [sys.executable, "-m", "ascend_rt", "check", *options, name]
+        command = [sys.executable, "-m", "ascend_rt", "check", *options, name, *arguments]
         environment = {"OMP_NUM_THREADS": "1", **os.environ}
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=170, env=environment, cwd=PROGRAMS, check=False
@@ -69,6 +69,18 @@ def test_races_are_found_at_the_lines_of_the_program(check: Check) -> None:
     assert [name for name, it in by_name.items() if it["first"].get("backward")] == ["backward"]
     reused = [name for name, it in by_name.items() if it["fix"]["case"] == "record_stream"]
     assert reused == ["reuse", "other"]
+
+
+def test_operators_whose_results_the_host_needs_race_where_they_are_called(check: Check) -> None:
+    expected = marked("results.py")
+    races = {(it["first"], it["second"]): name for name, it in expected.items()}
+    found = [described(it) for it in check("results.py", 1)["findings"]]
+    assert {races.get((it["first"], it["second"]), "another"): it for it in found} == expected
+    assert len(found) == len(expected)
+
+
+def test_the_same_operators_after_waits_have_no_findings(check: Check) -> None:
+    assert check("results.py", 0, "waits")["findings"] == []
 
 
 def test_programs_in_order_have_no_findings(check: Check) -> None:

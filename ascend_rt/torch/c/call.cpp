@@ -7,9 +7,9 @@
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/DeviceGuard.h>
 
+#include "checks.h"
 #include "failure.h"
 #include "forward_places.h"
-#include "random.h"
 #include "shapes.h"
 #include "task.h"
 #include "tensors.h"
@@ -174,9 +174,8 @@ class Call {
         return false;
     }
 
-    // Waits for the stream and runs the operator on this thread: the sizes of its results are in the data.
+    // Lets the stream run the operator, and waits for it: the sizes of its results are in the data.
     std::vector<IValue> run_now() {
-        wait_for_stream(device_, op_.name);
         Stack stack = cpu_arguments();
         for (std::size_t i = 0; i < stack.size(); ++i) {
             if (op_.schema.arguments()[i].is_out() && stack[i].isTensor() && !is_input(stack, i)) {
@@ -185,10 +184,11 @@ class Call {
             }
         }
         const Stack given = stack;
-        if (const std::optional<RandomState> random = random_state()) {
-            stack[*op_.generator] = IValue(generator_of(*random));
-        }
-        call_on_cpu(op_.handle, stack);
+        stack = submit_and_wait(
+            op_,
+            std::unique_ptr<Task>(new Task{
+                op_, device_, std::move(stack), {}, random_state(), at::get_num_threads(), std::make_shared<Answer>()}),
+            device_);
         for (const std::size_t i : op_.written) {
             if (!given[i].isTensor() || !given[i].toTensor().defined()) {
                 continue;
@@ -255,7 +255,9 @@ void Theirs::call(c10::Device device, Stack &stack) const {
 
 void Theirs::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack) {
     const std::size_t count = handle.schema().arguments().size();
-    call(torch::jit::peek(*stack, 0, count).toTensor().device(), *stack);
+    const at::Tensor self = torch::jit::peek(*stack, 0, count).toTensor();
+    name_memory(self);
+    call(self.device(), *stack);
 }
 
 void refuse(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "checks.h"
 
+#include <ATen/core/DimVector.h>
 #include <c10/core/ScalarType.h>
 
-#include <map>
+#include <algorithm>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "abi/acl.h"
 #include "abi/aclsim.h"
@@ -15,8 +16,33 @@
 namespace ascend_rt {
 namespace {
 
-// Names by sizes and type, one map for each thread: they outlive it, because reports use them.
-using Names = std::map<std::vector<std::int64_t>, std::string>;
+struct Name {
+    at::ScalarType type;
+    at::DimVector sizes;
+    std::string text;
+};
+
+// Finds the name of a tensor without a key that would have to be allocated: each operator asks for several names.
+struct ByTypeAndSizes {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A &a, const B &b) const {
+        const at::ScalarType types[] = {type_of(a), type_of(b)};
+        const c10::IntArrayRef sizes[] = {sizes_of(a), sizes_of(b)};
+        return types[0] != types[1]
+                   ? types[0] < types[1]
+                   : std::lexicographical_compare(sizes[0].begin(), sizes[0].end(), sizes[1].begin(), sizes[1].end());
+    }
+
+  private:
+    static at::ScalarType type_of(const Name &name) { return name.type; }
+    static at::ScalarType type_of(const at::Tensor &tensor) { return tensor.scalar_type(); }
+    static c10::IntArrayRef sizes_of(const Name &name) { return name.sizes; }
+    static c10::IntArrayRef sizes_of(const at::Tensor &tensor) { return tensor.sizes(); }
+};
+
+// One set for each thread. They outlive it, because reports use the names.
+using Names = std::set<Name, ByTypeAndSizes>;
 thread_local Names *names = nullptr;
 
 std::string type_and_sizes(const at::Tensor &tensor) {
@@ -37,13 +63,11 @@ const char *name_of(const at::Tensor &tensor) {
     if (names == nullptr) {
         names = new Names();  // NOLINT: kept forever
     }
-    std::vector<std::int64_t> key(tensor.sizes().begin(), tensor.sizes().end());
-    key.push_back(static_cast<std::int64_t>(tensor.scalar_type()));
-    const auto [found, is_new] = names->try_emplace(std::move(key));
-    if (is_new) {
-        found->second = type_and_sizes(tensor);
+    auto found = names->find(tensor);
+    if (found == names->end()) {
+        found = names->insert({tensor.scalar_type(), at::DimVector(tensor.sizes()), type_and_sizes(tensor)}).first;
     }
-    return found->second.c_str();
+    return found->text.c_str();
 }
 
 void name_memory(const at::Tensor &tensor) {

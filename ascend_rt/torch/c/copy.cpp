@@ -33,6 +33,7 @@ void move_in_stream(const at::Tensor &to, const at::Tensor &from) {
     const std::size_t size = to.nbytes();
     if (size > 0 && !to.is_same(from)) {
         name_memory(to);
+        name_memory(from);
         require(aclrtMemcpyAsync(to.mutable_data_ptr(), size, from.const_data_ptr(), size, ACL_MEMCPY_DEVICE_TO_DEVICE,
                                  current_stream(from.device().index())),
                 "aclrtMemcpyAsync", "aten::copy_");

@@ -54,6 +54,7 @@ constexpr Kind kKinds[] = {
     {"attention", DispatchKey::AutogradPrivateUse1, functor<Attention>},
     {"attention_choice", DispatchKey::PrivateUse1, plain<&choose_attention>},
     {"watched", DispatchKey::PrivateUse1, functor<Theirs>},
+    {"clone", DispatchKey::PrivateUse1, plain<&clone_at_once>},
     {"dropout", DispatchKey::PrivateUse1, plain<&native_dropout>},
 };
 

@@ -75,6 +75,11 @@ void choose_attention(const c10::OperatorHandle &handle, c10::DispatchKeySet, St
     stack->emplace_back(static_cast<std::int64_t>(at::SDPBackend::math));
 }
 
+void clone_at_once(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) {
+    at::Tensor made = torch::jit::pop(*stack).toTensor().clone();
+    stack->emplace_back(std::move(made));
+}
+
 void native_dropout(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) {
     const IValue train = torch::jit::peek(*stack, 2, 3);
     auto [output, mask] = dropped(torch::jit::peek(*stack, 0, 3).toTensor(), torch::jit::peek(*stack, 1, 3).toDouble(),

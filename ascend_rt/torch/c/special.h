@@ -20,6 +20,9 @@ class Attention final : public c10::OperatorKernel {
 // aten::_fused_sdp_choice: where the fused kernel is not taken, attention is made of other operators.
 void choose_attention(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack);
 
+// aten::_lazy_clone: the copy is made by the first write into the tensor, which a task of a stream does not announce.
+void clone_at_once(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack);
+
 // aten::native_dropout has no generator among its arguments: the mask is drawn from the device's.
 void native_dropout(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *stack);
 

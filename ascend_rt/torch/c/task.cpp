@@ -80,6 +80,7 @@ std::string described(const at::Tensor &tensor) {
 class Accesses {
   public:
     explicit Accesses(const Task &task) {
+        list_.reserve(task.arguments.size() + task.outputs.size());
         for (std::size_t i = 0; i < task.arguments.size(); ++i) {
             add(task.arguments[i], mode_of(task.op, i));
         }
@@ -87,6 +88,10 @@ class Accesses {
             for (const at::Tensor &tensor : tensors) {
                 add(tensor, ACLSIM_ACCESS_WRITE);
             }
+        }
+        if (task.random && task.random->replayed_seed != nullptr) {
+            add_number(task.random->replayed_seed);
+            add_number(task.random->replayed_offset);
         }
     }
     // Declares nothing if the layout of a tensor is not known: then the accesses are unknown.
@@ -110,27 +115,50 @@ class Accesses {
         });
     }
     void add(const at::Tensor &tensor, aclsimAccessMode mode) {
-        if (!tensor.defined()) {
+        if (!tensor.defined() || !is_of_device(tensor)) {
             return;
         }
-        if (tensor.layout() != at::kStrided || tensor.is_nested() || tensor.dim() > kHighestRank) {
+        auto &shape = shapes_.emplace_back();
+        auto &strides = strides_.emplace_back();
+        if (tensor.layout() != at::kStrided || tensor.is_nested() || !merge_dimensions(tensor, shape, strides)) {
             are_known_ = false;
             return;
         }
-        strides_.emplace_back(tensor.strides().begin(), tensor.strides().end());
-        for (std::int64_t &stride : strides_.back()) {
-            stride *= static_cast<std::int64_t>(tensor.itemsize());
-        }
-        shapes_.emplace_back(tensor.sizes().begin(), tensor.sizes().end());
         list_.push_back({tensor.const_data_ptr(), mode, static_cast<std::uint32_t>(tensor.itemsize()),
-                         static_cast<std::uint32_t>(tensor.dim()), shapes_.back().data(), strides_.back().data(),
-                         name_of(tensor)});
+                         static_cast<std::uint32_t>(shape.size()), shape.data(), strides.data(), name_of(tensor)});
+    }
+    // Leaves out dimensions of one element, and makes one of two if the first continues the second. Returns whether an
+    // access can have those that remain.
+    static bool merge_dimensions(const at::Tensor &tensor, at::DimVector &shape, at::DimVector &strides) {
+        constexpr std::size_t kHighestRank = 16;
+        for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+            const std::int64_t size = tensor.size(i);
+            const std::int64_t stride = tensor.stride(i) * static_cast<std::int64_t>(tensor.itemsize());
+            if (size == 1) {
+                continue;
+            }
+            if (!shape.empty() && strides.back() == stride * size) {
+                shape.back() *= size;
+                strides.back() = stride;
+            } else {
+                shape.push_back(size);
+                strides.push_back(stride);
+            }
+        }
+        return shape.size() <= kHighestRank;
+    }
+    void add_number(const std::int64_t *number) {
+        list_.push_back({number, ACLSIM_ACCESS_READ, sizeof *number, 0, nullptr, nullptr, nullptr});
     }
 
-    static constexpr std::int64_t kHighestRank = 16;
+    // A copy of a tensor of the CPU, which only the task has, can grow.
+    static bool is_of_device(const at::Tensor &tensor) {
+        return !tensor.has_storage() || !tensor.storage().resizable();
+    }
+
     bool are_known_ = true;
     std::vector<aclsimAccess> list_;
-    std::deque<std::vector<std::int64_t>> shapes_, strides_;  // list_ points into their elements
+    std::deque<at::DimVector> shapes_, strides_;  // list_ points into their elements
 };
 
 // A result replaces an output; its type and size must be those of the meta kernel, or it is an error.
@@ -188,6 +216,20 @@ void Task::run() const {
     if (at::get_num_threads() != threads) {
         at::set_num_threads(threads);  // OpenMP counts the threads of each calling thread
     }
+    answer != nullptr ? give_answer() : fill_outputs();
+}
+
+void Task::give_answer() const {
+    try {
+        Stack stack = given();
+        call_on_cpu(op.handle, stack);
+        answer->results = std::move(stack);
+    } catch (...) {
+        answer->error = std::current_exception();
+    }
+}
+
+void Task::fill_outputs() const {
     if (can_write_outputs()) {
         try {
             called(*op.out, true);
@@ -218,11 +260,16 @@ std::uint64_t Task::bytes() const {
     return sum;
 }
 
-Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) const {
+Stack Task::given() const {
     Stack stack = arguments;
     if (random) {
         stack[*op.generator] = IValue(generator_of(*random));
     }
+    return stack;
+}
+
+Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) const {
+    Stack stack = given();
     if (with_outputs) {
         for (const auto &tensors : outputs) {
             // Another object for the same memory: a kernel that fails to resize it leaves it with another size.
@@ -287,6 +334,23 @@ void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
     if (is_blocking() && graph == nullptr) {
         wait_for_stream(device, op.name);
     }
+}
+
+Stack submit_and_wait(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
+    const std::shared_ptr<Answer> answer = task->answer;
+    if (captured_graph(current_stream(device), op.name) == nullptr) {
+        try {
+            submit(op, std::move(task), device);
+        } catch (const std::exception &error) {
+            raise_cause(device, op.name, error);
+            throw;
+        }
+    }
+    wait_for_stream(device, op.name);
+    if (answer->error) {
+        std::rethrow_exception(answer->error);
+    }
+    return std::move(answer->results);
 }
 
 void wait_for_stream(std::int8_t device, const std::string &name) {

@@ -2,6 +2,7 @@
 /* The work of an operator, as a task of a stream. */
 #pragma once
 
+#include <exception>
 #include <memory>
 
 #include "abi/acl.h"
@@ -11,6 +12,12 @@
 
 namespace ascend_rt {
 
+// Outcome of an operator whose call waits for it.
+struct Answer {
+    Stack results;
+    std::exception_ptr error;
+};
+
 struct Task {
   public:
     const Operator &op;
@@ -18,7 +25,8 @@ struct Task {
     const Stack arguments;                               // on the CPU
     const std::vector<std::vector<at::Tensor>> outputs;  // of each return that is new; on the CPU
     const std::optional<RandomState> random;
-    const int threads;  // set by the program for its thread
+    const int threads;                               // set by the program for its thread
+    const std::shared_ptr<Answer> answer = nullptr;  // of a call that waits; such a task has no outputs
     bool is_captured = false;
     Task *next = nullptr;  // in the list of tasks that have run
 
@@ -28,6 +36,9 @@ struct Task {
     std::uint64_t bytes() const;
 
   private:
+    void give_answer() const;
+    void fill_outputs() const;
+    Stack given() const;
     Stack called(const c10::OperatorHandle &operation, bool with_outputs) const;
     bool can_write_outputs() const;
     void put_results(const Stack &results) const;
@@ -35,6 +46,11 @@ struct Task {
 
 // Makes it a task of the device's current stream; with ASCEND_LAUNCH_BLOCKING=1 waits for it.
 void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device);
+
+// Makes it a task of the device's current stream, waits for the stream, and returns the operator's results, which are
+// on the CPU. An exception of the operator is an error of the call, and the device does not fail. A capture does not
+// allow it.
+Stack submit_and_wait(Operator &op, std::unique_ptr<Task> task, std::int8_t device);
 
 // Waits for the device's current stream, because that operator needs it; one that has failed in the stream is what this
 // raises. A capture does not allow it.

@@ -66,6 +66,12 @@ same(x, on_cpu)
 index = torch.tensor([2, 0])  # indices on the CPU are taken, as elsewhere
 same(x[:, index], on_cpu[:, index])
 
+# A clone that is promised for the first write is made at once: tasks write without a promise.
+cloned = torch._lazy_clone(x)
+cloned.add_(1)
+same(cloned, on_cpu + 1)
+same(x, on_cpu)
+
 # Types.
 for kind in (torch.bfloat16, torch.float16, torch.float64, torch.int8, torch.complex64):
     same(x.to(kind) + x.to(kind), on_cpu.to(kind) + on_cpu.to(kind))
