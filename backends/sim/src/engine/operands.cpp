@@ -79,6 +79,7 @@ std::vector<Access> read_accesses(const aclsimAccess *operands, std::uint64_t co
         require(operands, "accesses");
     }
     std::vector<Access> accesses;
+    accesses.reserve(std::min<std::uint64_t>(count, 64));
     for (std::uint64_t i = 0; i < count; ++i) {
         const aclsimAccess &it = operands[i];
         if (it.rank > kHighestRank || (it.rank > 0 && it.shape == nullptr)) {
