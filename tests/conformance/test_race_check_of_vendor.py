@@ -234,6 +234,85 @@ def test_a_c_program_is_checked(check: Check, double: Path, tmp_path: Path, is_o
     assert done.stderr == ("" if is_ordered else race) + ALWAYS + summary
 
 
+# --- children of forks -----------------------------------------------------------------------------------------------
+
+FORK = """
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int aclrtSetDevice(int);
+int aclrtMalloc(void **, size_t, int);
+int aclrtFree(void *);
+int aclrtCreateStream(void **);
+int aclrtMemsetAsync(void *, size_t, int, size_t, void *);
+int aclrtSynchronizeStream(void *);
+static void *memory, *a, *b;
+static volatile int is_over;
+static void *make_calls(void *unused) {
+    int code = aclrtSetDevice(0);
+    while (!is_over)
+        code += aclrtMemsetAsync(memory, 100, 1, 100, a) + aclrtSynchronizeStream(a);
+    return code == 0 ? NULL : &memory;
+}
+int main(void) {
+    pthread_t thread;
+    void *failure = NULL;
+    int code = aclrtSetDevice(0) + aclrtMalloc(&memory, 100, 0) + aclrtCreateStream(&a) + aclrtCreateStream(&b);
+    pthread_create(&thread, NULL, make_calls, NULL);
+    for (int i = 0; i < 30; ++i) {
+        int status = 0;
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(5);
+            aclrtFree(memory);
+            exit(0);
+        }
+        waitpid(child, &status, 0);
+        code += status;
+    }
+    is_over = 1;
+    pthread_join(thread, &failure);
+    code += aclrtMemsetAsync(memory, 100, 1, 100, a);
+    code += aclrtMemsetAsync(memory, 100, 1, 100, b);
+    code += aclrtSynchronizeStream(a) + aclrtSynchronizeStream(b);
+    return code != 0 || failure != NULL;
+}
+"""
+
+
+def test_a_child_that_is_forked_before_the_first_call_is_checked_as_a_process(check: Check, tmp_path: Path) -> None:
+    graph = "with first.capture() as graph:\n    copy_async(memory, target, first)\ngraph.launch(second)\n"
+    ends = "first.synchronize(), second.synchronize()\nassert child == 0 or os.waitpid(child, 0)[1] == 0\n"
+    program = "import os\nchild = os.fork()\n" + SCRIPT + graph + ends
+    (tmp_path / "script.py").write_text(program, encoding="utf-8")
+    done = check("script.py")
+    assert done.returncode == 1
+    assert "not ordered, seen 4 times\n" in done.stderr
+    assert done.stderr.endswith(
+        f"\n\n{ALWAYS}unseen: the accesses of 1 execution of a graph or a model\n1 race in 2 processes\n"
+    )
+
+
+def test_children_share_neither_state_nor_locks_with_a_parent_in_a_call(
+    check: Check, double: Path, tmp_path: Path
+) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    (tmp_path / "program.c").write_text(FORK, encoding="utf-8")
+    options = ["-pthread", f"-Wl,-rpath,{double.parent}"]
+    subprocess.run([compiler, *options, "program.c", str(double), "-o", "program"], cwd=tmp_path, check=True)
+    done = check("--", "./program")
+    assert done.returncode == 1, done.stderr  # 2: a child hung
+    assert "write after write" in done.stderr
+    assert done.stderr.endswith(f"\n\n{ALWAYS}1 race in 31 processes\n")
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("option", "reason"),
     [

@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,9 +26,13 @@ namespace {
 
 constexpr std::uint64_t kWord = 8;  // bytes that a value wait compares
 
+thread_local std::uint32_t t_number = 0;  // of the thread; 0: not known yet
+
 std::uint32_t thread_number() {
-    static thread_local const auto number = static_cast<std::uint32_t>(syscall(SYS_gettid));
-    return number;
+    if (t_number == 0) {
+        t_number = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    }
+    return t_number;
 }
 
 std::uint32_t current_device() {
@@ -43,10 +48,26 @@ bool follows_host_threads() {
 
 void write_unseen(const std::string &text) { write_finding(R"({"kind":"unseen","text":)" + quoted(text) + "}"); }
 
-std::atomic<bool> g_exists{false};
-
 // Accesses that the thread has declared for its next launch.
 thread_local Declared t_declared;
+
+// Check of this process. A forked child begins anew: it has no tasks, and its copy of the parent's check is left alone,
+// because a thread that the child lacks may have been changing it.
+struct OfProcess {
+    std::once_flag created;
+    std::atomic<Check *> check{nullptr};
+};
+OfProcess g_first;
+OfProcess *g_process = &g_first;
+
+void begin_child() {
+    g_process = new OfProcess;
+    t_number = 0;
+    t_running = {};
+    t_declared.reset();
+}
+
+[[maybe_unused]] const int g_follows_forks = pthread_atfork(nullptr, nullptr, begin_child);
 
 Mode mode_of(const Access &access, bool is_atomic) {
     return is_atomic ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
@@ -75,15 +96,11 @@ bool Check::is_on() {
 }
 
 Check &Check::get() {
-    static Check *const instance = [] {
-        auto *const created = new Check;
-        g_exists.store(true, std::memory_order_release);
-        return created;
-    }();
-    return *instance;
+    std::call_once(g_process->created, [] { g_process->check.store(new Check, std::memory_order_release); });
+    return *g_process->check.load(std::memory_order_acquire);
 }
 
-bool Check::exists() { return g_exists.load(std::memory_order_acquire); }
+bool Check::exists() { return g_process->check.load(std::memory_order_acquire) != nullptr; }
 
 Check::Check() : reports_(places_, output_), detector_(reports_, follows_host_threads()) {
     begin_findings();

@@ -32,7 +32,7 @@ using Declared = std::optional<std::vector<Access>>;
 class Check {
   public:
     static bool is_on();  // findings have a directory
-    static Check &get();  // created at the first call, never destroyed
+    static Check &get();  // created at the first call of the process, never destroyed
     static bool exists();
     std::mutex mutex;  // guards all that follows
     bool is_over() const { return is_over_; }
