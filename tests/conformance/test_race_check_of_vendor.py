@@ -106,6 +106,43 @@ def test_a_wait_that_another_thread_makes_is_one_of_its_waiter(variables: Variab
     assert races_of(program, variables | {"ASCEND_RT_CHECK_HOST_THREADS": "1"}) == []
 
 
+# --- host functions --------------------------------------------------------------------------------------------------
+
+REFUSED = """
+@ffi.callback("void(void *)")
+def function(_):
+    pass
+def refuse(stream):
+    for kind in (lib.ACL_CALLBACK_BLOCK, lib.ACL_CALLBACK_NO_BLOCK):
+        assert lib.aclrtLaunchCallback(function, ffi.NULL, kind, raw(stream)) != 0  # there is no subscription
+"""
+
+
+def test_a_host_function_that_is_refused_is_not_a_task(variables: Variables) -> None:
+    found = findings_of(REFUSED + "refuse(a)\n" + WRITE + "refuse(a); refuse(b)\n" + READ, variables)
+    (race,) = (it for it in found if it["kind"] == "race")
+    assert (race["first"]["task"], race["second"]["task"]) == (1, 1)
+
+
+def test_a_wait_before_a_host_function_that_is_refused_stays_the_reason(variables: Variables) -> None:
+    found = findings_of(REFUSED + WRITE + "b.wait(e)\nrefuse(b)\n" + READ, variables)
+    (race,) = (it for it in found if it["kind"] == "race")
+    assert race["why"]["case"] == "unbound_wait"
+
+
+BEFORE_REFUSED = {
+    "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\nrefuse(a)\n" + WRITE,
+    "wait": WRITE + "e.record(a); b.wait(e)\nrefuse(b)\n" + READ,
+    "wait that is satisfied later": RULES.NOTIFY + "n.wait(b)\nrefuse(b)\n" + READ + WRITE + "n.record(a)\n",
+    "task": WRITE + "refuse(a)\na.synchronize()\n" + READ,
+}
+
+
+@pytest.mark.parametrize("program", BEFORE_REFUSED.values(), ids=BEFORE_REFUSED)
+def test_order_before_a_host_function_that_is_refused_stays(variables: Variables, program: str) -> None:
+    assert races_of(REFUSED + program, variables) == []
+
+
 # --- kernels ---------------------------------------------------------------------------------------------------------
 
 KERNEL = """

@@ -195,6 +195,17 @@ void Check::end_task(Point task) {
     detector_.end_task(task, /*is_dropped=*/false);
 }
 
+void Check::withdraw(Point task) {
+    StreamState *const stream = streams_.find(task.stream);
+    if (stream == nullptr || stream->submitted != task.sequence || stream->over >= task.sequence) {
+        end_task(task);  // other threads have used the stream meanwhile
+        return;
+    }
+    stream->open.erase(task.sequence);
+    --stream->submitted;
+    detector_.withdraw(task);
+}
+
 void Check::add_unseen_task(aclrtStream stream) { graphs_ += add_task(stream).stream == 0 ? 0 : 1; }
 
 void Check::declare(std::vector<Access> accesses) { t_declared = std::move(accesses); }

@@ -44,6 +44,7 @@ class Check {
     Point add_task(aclrtStream stream, std::vector<races::Operand> operands = {}, std::uint64_t batch = 0);
     Point add_open_task(aclrtStream stream, Condition *condition = nullptr);
     void end_task(Point task);
+    void withdraw(Point task);  // an open one, whose call was refused
     // Adds one that may access any memory.
     void add_unseen_task(aclrtStream stream);
     std::uint64_t new_batch() { return ++batches_; }

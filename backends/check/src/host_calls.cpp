@@ -39,26 +39,42 @@ void run(void *host_function) {
     self->function(self->data);
 }
 
+// Call that launches a host function. The runtime may run and so delete the function before the call returns.
+struct Launch {
+    HostFunction *prepared = nullptr;
+    Point task;
+    bool blocks = true;
+};
+
 // Adds the task before the runtime may run the function, and lets it run the function here.
-HostFunction *prepare(Check &check, void (*&function)(void *), void *&data, bool blocks, aclrtStream stream) {
-    const Point task = blocks ? check.add_open_task(stream) : check.add_task(stream);
-    if (task.stream == 0 || function == nullptr) {
-        return nullptr;
+Launch prepare(Check &check, void (*&function)(void *), void *&data, bool blocks, aclrtStream stream) {
+    if (function == nullptr) {
+        return {};
+    }
+    const Point task = check.add_open_task(stream);
+    if (task.stream == 0) {
+        return {};
     }
     auto *const prepared = new HostFunction{function, data, task, blocks};
     function = run;
     data = prepared;
-    return prepared;
+    return {prepared, task, blocks};
 }
 
-// Forgets the function if the runtime has refused it.
-aclError settle(aclError code, HostFunction *prepared) {
-    if (code != ACL_SUCCESS && prepared != nullptr) {
+// Forgets the function and its task if the runtime has refused it.
+aclError settle(aclError code, const Launch &launch) {
+    if (launch.prepared == nullptr) {
+        return code;
+    }
+    const bool is_refused = code != ACL_SUCCESS;
+    if (is_refused) {
+        delete launch.prepared;
+    }
+    if (is_refused || !launch.blocks) {  // later tasks do not wait for a function that does not block
         note([&](Check &check) {
-            check.end_task(prepared->task);
+            is_refused ? check.withdraw(launch.task) : check.end_task(launch.task);
             return true;
         });
-        delete prepared;
     }
     return code;
 }
@@ -90,18 +106,18 @@ aclError note_key(const void *key, void (aclsim::races::Detector::*fact)(const a
 }  // namespace
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
-    HostFunction *prepared = nullptr;
+    Launch launch;
     const aclError code =
-        FORWARD_AFTER_NOTE(aclrtLaunchHostFunc, prepared = prepare(check, fn, args, true, stream), stream, fn, args);
-    return settle(code, prepared);
+        FORWARD_AFTER_NOTE(aclrtLaunchHostFunc, launch = prepare(check, fn, args, true, stream), stream, fn, args);
+    return settle(code, launch);
 }
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
-    HostFunction *prepared = nullptr;
+    Launch launch;
     const aclError code = FORWARD_AFTER_NOTE(
-        aclrtLaunchCallback, prepared = prepare(check, fn, userData, blockType == ACL_CALLBACK_BLOCK, stream), fn,
+        aclrtLaunchCallback, launch = prepare(check, fn, userData, blockType == ACL_CALLBACK_BLOCK, stream), fn,
         userData, blockType, stream);
-    return settle(code, prepared);
+    return settle(code, launch);
 }
 
 // --- the functions of the simulator by which programs speak to a check ----------------------------------------------
