@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -77,7 +76,7 @@ def texts(findings: list[dict[str, Any]], kind: str) -> list[str]:
 
 def is_for_any_library(program: str) -> bool:
     """Return whether a program calls no function that only the simulator has."""
-    return re.search("sim[.]|aclsim(Ask|NoteGiven|NoteReusable|Name)", program) is None
+    return "sim." not in program
 
 
 ORDERED = {name: program for name, program in RULES.ORDERED.items() if is_for_any_library(program)}
@@ -186,6 +185,43 @@ def test_the_first_line_names_the_library(variables: Variables) -> None:
 def test_a_graph_is_named_as_unseen(variables: Variables) -> None:
     found = findings_of("with a.capture() as g:\n    copy_async(x, p, a)\ng.launch(c)\n", variables)
     assert "the accesses of 1 execution of a graph or a model" in texts(found, "unseen")
+
+
+def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place(variables: Variables) -> None:
+    RULES.check_names_of_parts(findings_of(RULES.PARTS, variables))
+
+
+FRAMES = """
+frames = ffi.new("aclsimCallFrame[8]")
+count = lib.aclsimGetFrames(frames, 8)  # forward
+assert count > 0
+ok(lib.aclsimSetForwardPlace(frames, count))
+ok(lib.aclsimSetPlaceProvider(ffi.NULL, lib.ascend_rt_name_frame_entry))
+"""
+
+
+def test_a_thread_without_frames_shows_those_of_its_operation(variables: Variables) -> None:
+    assert races_of(FRAMES + WRITE + READ, variables) == ["read after write: forward, forward"]
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_notes_to_a_check_are_there_if_one_is_on(variables: Variables, *, checked: bool) -> None:
+    names = [
+        "Wants{0}",
+        "Declare{0}",
+        "WantsHost{0}",
+        "NoteHostAccess",
+        "NoteHostRelease",
+        "NoteHostAcquire",
+        "NoteEnd",
+    ]
+    names += ["AskQuietly", "AskQuietlyAbout", "NoteGivenOut", "NoteReusable", "NamePart"]
+    names += ["SetPlaceProvider", "GetFrames", "SetForwardPlace"]
+    notes = [f"aclsim{name.format('Accesses')}" for name in names]
+    program = (
+        f"found = {{name for name in {notes} if supports(name)}}\nassert found == set({notes if checked else []})\n"
+    )
+    findings_of(program, variables if checked else variables | {"ASCEND_RT_CHECK_LIBRARY": ""})
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

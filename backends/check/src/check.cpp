@@ -300,11 +300,7 @@ void Check::forget_words(const std::vector<Operand> &operands) {
     }
 }
 
-void Check::create_event(aclrtEvent event, bool is_manual, bool is_unseen) {
-    EventState &state = events_[event] = EventState();
-    state.manual = is_manual ? std::make_unique<Latch>() : nullptr;
-    state.is_unseen = is_unseen;
-}
+void Check::create_event(aclrtEvent event, EventState state) { events_[event] = std::move(state); }
 
 void Check::destroy_event(aclrtEvent event) {
     const auto found = events_.find(event);
@@ -406,11 +402,17 @@ void Check::reach(Point task) {
     }
 }
 
-void Check::learn(const Points &tasks) {
+races::Learned Check::how_query_is_made(aclrtEvent event) const {
+    const auto found = quiet_flags_ == 0 ? events_.end() : events_.find(event);
+    const bool is_quiet = t_asks_quietly || (found != events_.end() && found->second.flags == quiet_flags_);
+    return is_quiet ? races::Learned::Quietly : races::Learned::OfTask;
+}
+
+void Check::learn(const Points &tasks, races::Learned how) {
     for (const Point &task : tasks) {
         if (task.sequence != 0) {
             reach(task);
-            detector_.learn(caller(), task, place(), t_asks_quietly ? races::Learned::Quietly : races::Learned::OfTask);
+            detector_.learn(caller(), task, place(), how);
         }
     }
 }
@@ -524,6 +526,21 @@ void Check::access(const std::vector<Access> &accesses) {
         forget_words(operands);
         detector_.access(caller(), std::move(operands), place());
     }
+}
+
+void Check::give_out(const void *address, std::uint64_t size) {
+    detector_.give_out(as_integer(address), size, place());
+}
+
+void Check::forget_uses(const void *address, std::uint64_t size) {
+    std::vector<Operand> operands = operands_of({{address, size, AccessMode::Read, ""}});
+    if (!operands.empty()) {
+        detector_.forget(caller(), std::move(operands));
+    }
+}
+
+void Check::name_part(const void *address, const char *name) {
+    detector_.blocks().name_part(as_integer(address), name);
 }
 
 void Check::add_copy(const std::vector<Access> &accesses, aclrtMemcpyKind kind, aclrtStream stream) {

@@ -25,6 +25,7 @@ struct EventState {
     std::optional<Point> record;    // the newest
     std::unique_ptr<Latch> manual;  // of an event with manual reset
     bool is_unseen = false;         // graphs or other processes may record it
+    std::uint32_t flags = 0;        // of aclrtCreateEventExWithFlag
 };
 
 using Declared = std::optional<std::vector<Access>>;
@@ -58,12 +59,14 @@ class Check {
     void begin_captures() { has_captures_ = true; }
 
     // --- order ------------------------------------------------------------------------------------------------------
-    void create_event(aclrtEvent event, bool is_manual, bool is_unseen);
+    void create_event(aclrtEvent event, EventState state);
     void destroy_event(aclrtEvent event);
     void record_event(aclrtEvent event, aclrtStream stream, bool is_external);
     void wait_for_event(aclrtEvent event, aclrtStream stream);
     void reset_event(aclrtEvent event, aclrtStream stream);
     Points records_of(aclrtEvent event);
+    // Queries of events with these flags are those of a library; 0: of none.
+    void ask_quietly_about(std::uint32_t flags) { quiet_flags_ = flags; }
 
     template <class Kind>
     Kind &condition(const void *object);
@@ -77,8 +80,9 @@ class Check {
     Latch &word(void *address);
     std::uint64_t unseen() const { return launches_ + graphs_; }
 
-    // The host learns that the tasks are over.
-    void learn(const Points &tasks);
+    // The host learns that the tasks are over, from a query or a wait, or for the purposes of a library.
+    void learn(const Points &tasks, races::Learned how = races::Learned::OfTask);
+    races::Learned how_query_is_made(aclrtEvent event = nullptr) const;
     Points newest_of(aclrtStream stream);
     Points newest_of_device(std::optional<std::uint32_t> device);  // without one, of the current device
     void end_stream(aclrtStream stream);
@@ -95,6 +99,11 @@ class Check {
     void access(const std::vector<Access> &accesses);
     // Adds a copy, after which the host goes on only when it is done if it uses pageable memory.
     void add_copy(const std::vector<Access> &accesses, aclrtMemcpyKind kind, aclrtStream stream);
+
+    // An allocator above the library has a part of the memory for another owner, or a name for it.
+    void give_out(const void *address, std::uint64_t size);
+    void forget_uses(const void *address, std::uint64_t size);
+    void name_part(const void *address, const char *name);
 
     races::Detector &detector() { return detector_; }
     races::Caller caller() const;
@@ -125,6 +134,7 @@ class Check {
     races::Detector detector_;
     bool is_over_ = false;
     bool has_captures_ = false;
+    std::uint32_t quiet_flags_ = 0;
     Streams streams_;
     std::unordered_map<aclrtEvent, EventState> events_;
     std::unordered_map<const void *, std::unique_ptr<Condition>> conditions_;

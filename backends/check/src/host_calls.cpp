@@ -1,4 +1,5 @@
 // Functions of the program that the runtime calls, and what the program says of its accesses.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -93,6 +94,16 @@ aclError answer(Body body) {
     return ACL_SUCCESS;
 }
 
+template <class Function>
+aclError note_call(Function function) {
+    return answer([&] {
+        note([&](Check &check) {
+            function(check);
+            return true;
+        });
+    });
+}
+
 aclError note_key(const void *key, void (aclsim::races::Detector::*fact)(const aclsim::races::Caller &, const void *)) {
     return answer([&] {
         aclsim::require(key, "key");
@@ -124,6 +135,13 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
 
 aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name) {
     aclsim::set_place_provider({capture, name});
+    return ACL_SUCCESS;
+}
+
+int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most) { return aclsim::provided_frames(frames, most); }
+
+aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count) {
+    aclsim::set_forward_place(frames, static_cast<std::size_t>(std::max(count, 0)));
     return ACL_SUCCESS;
 }
 
@@ -160,6 +178,26 @@ aclError aclsimNoteHostAcquire(const void *key) { return note_key(key, &aclsim::
 aclError aclsimAskQuietly(int32_t on) {
     t_asks_quietly = on != 0;
     return ACL_SUCCESS;
+}
+
+aclError aclsimAskQuietlyAbout(uint32_t eventFlags) {
+    return note_call([&](Check &check) { check.ask_quietly_about(eventFlags); });
+}
+
+aclError aclsimNoteGivenOut(const void *address, size_t size) {
+    const Call call("aclsimNoteGivenOut", __builtin_return_address(0));
+    return note_call([&](Check &check) { check.give_out(address, size); });
+}
+
+aclError aclsimNoteReusable(const void *address, size_t size) {
+    return note_call([&](Check &check) { check.forget_uses(address, size); });
+}
+
+aclError aclsimNamePart(const void *address, const char *name) {
+    return answer([&] {
+        aclsim::require(name, "name");
+        note_call([&](Check &check) { check.name_part(address, name); });
+    });
 }
 
 aclError aclsimNoteEnd(void) {
