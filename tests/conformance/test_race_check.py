@@ -94,6 +94,13 @@ ORDERED = {
     "graph between tasks": (
         "with a.capture() as g:\n    copy_async(y, x, a)\ncopy_async(x, p, c)\ng.launch(c)\ncopy_async(x, p, c)\n"
     ),
+    "graph behind a wait for a record that is complete": (
+        "with c.capture() as g:\n    copy_async(x, q, c)\n"
+        + WRITE
+        + "e.record(a)\n"
+        + QUIETLY
+        + "c.wait(e)\ng.launch(c)\n"
+    ),
     "host before a graph": (
         "with a.capture() as g:\n    copy_async(x, p, a)\n" + TOUCH + "g.launch(a)\na.synchronize()\n" + TOUCH
     ),

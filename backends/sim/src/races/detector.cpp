@@ -111,6 +111,9 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     if (how.is_call && how.caller.task.stream != 0) {
         action->after.push_back({how.caller.task.stream, how.caller.task.sequence, 0});
     }
+    if (const Action *const execution = how.is_call ? nullptr : find_open(how.launch)) {  // waits before it
+        action->after.insert(action->after.end(), execution->after.begin(), execution->after.end());
+    }
     lane.open.push_back(action.get());
     enqueue(std::move(action));
 }
