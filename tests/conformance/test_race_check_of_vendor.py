@@ -142,6 +142,105 @@ def test_order_before_a_host_function_that_is_refused_stays(variables: Variables
     assert races_of(REFUSED + program, variables) == []
 
 
+# --- graphs and other processes --------------------------------------------------------------------------------------
+
+GRAPH = "with c.capture() as g:\n    {}\n    copy_async(z, q, c)\n"
+LATER = "g.launch(b)\n" + READ + WRITE
+HOST_FUNCTION = GRAPH.format("c.launch_host_func(lambda: access({}, p.ctypes.data, 4096))")
+EXPORT = (
+    "word = Buffer(2 << 20)\nkey = ffi.new('char[65]')\n"
+    "ok(lib.aclrtIpcMemGetExportKey(address(word), word.nbytes, key, 65, 0))\n"
+)
+SHARED_NOTIFY = RULES.NOTIFY + "key = n.export()\n"
+
+MAY_BE_ORDERED = {
+    "notify that a graph waits for": RULES.NOTIFY
+    + GRAPH.format("n.wait(c)")
+    + WRITE
+    + "n.record(a)\ng.launch(b)\n"
+    + READ,
+    "notify that a graph waits for, later": RULES.NOTIFY + GRAPH.format("n.wait(c)") + LATER + "n.record(a)\n",
+    "value that a graph waits for, later": (
+        RULES.WORD + GRAPH.format(RULES.AWAIT.replace("raw(b)", "raw(c)").strip()) + LATER + RULES.SET
+    ),
+    "host function of a graph": HOST_FUNCTION.format(2) + WRITE + "g.launch(a)\n",
+    "copy in a host function of a graph": (
+        GRAPH.format("c.launch_host_func(lambda: access(1, q.ctypes.data, 4096))")
+        + "copy_async(q, y, a)\ng.launch(a)\n"
+    ),
+    "notify of another process, later": SHARED_NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a); n.record(a)\n",
+    "word in memory that other processes have": (
+        EXPORT
+        + RULES.SET.replace("address(z)", "address(word)")
+        + WRITE
+        + RULES.AWAIT.replace("address(z)", "address(word)")
+        + READ
+    ),
+}
+"""Programs whose order the calls do not show: a graph or another process may bring it."""
+
+
+@pytest.mark.parametrize("program", MAY_BE_ORDERED.values(), ids=MAY_BE_ORDERED)
+def test_order_that_is_not_seen_is_assumed(variables: Variables, program: str) -> None:
+    assert races_of(program, variables) == []
+
+
+NO_ORDER = {
+    "graph that waits for nothing": GRAPH.format("pass") + WRITE + "g.launch(b)\n" + READ,
+    "event within a graph": GRAPH.format("e.record(c); b.wait(e); f.record(b); c.wait(f)")
+    + WRITE
+    + "g.launch(b)\n"
+    + READ,
+    "word that no other process has": RULES.WORD + RULES.SET + WRITE + RULES.AWAIT + READ,
+}
+
+
+@pytest.mark.parametrize("program", NO_ORDER.values(), ids=NO_ORDER)
+def test_order_that_cannot_be_there_is_not_assumed(variables: Variables, program: str) -> None:
+    assert races_of(program, variables) == RACE
+
+
+OTHER_PROCESS = """
+import subprocess, sys
+exporter = '''
+from ascend_rt import Buffer, Device, IpcMemory
+Device(0).set_current()
+with Buffer(2 << 20) as buffer, IpcMemory(buffer) as shared:
+    print(shared.key.hex(), flush=True)
+    input()
+'''
+environment = {**os.environ, "ASCEND_RT_SIM_CHECK_DIRECTORY": ""}
+other = subprocess.Popen([sys.executable, "-c", exporter], stdin=-1, stdout=-1, env=environment)
+"""
+
+UNSEEN_WORK = {
+    "the accesses of 2 executions of graphs or models": (
+        RULES.MODEL + "for i in range(2):\n    ok(lib.aclmdlRIExecute(model, -1))\n"
+    ),
+    "1 access to memory of a device that no call seen has allocated": (
+        OTHER_PROCESS + "with IpcMemory.open(bytes.fromhex(other.stdout.readline().decode()), 2 << 20) as there:\n"
+        "    copy_async(there[:4096], x, a)\n    a.synchronize()\nother.communicate(b'\\n')\n"
+    ),
+    "the accesses of 1 copy with addresses in memory of the device": (
+        "kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE\n"
+        "ok(lib.aclrtSetMemcpyDesc(address(z), kind, address(x), address(y), 64, ffi.NULL))\n"
+        "ok(lib.aclrtMemcpyAsyncWithDesc(address(z), kind, raw(a)))\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", UNSEEN_WORK)
+def test_unseen_work_is_counted_at_the_end(variables: Variables, text: str) -> None:
+    found = findings_of(UNSEEN_WORK[text], variables)
+    assert texts(found, "unseen")[1:] == [text]
+    assert [it for it in found if it["kind"] == "race"] == []
+
+
+def test_random_numbers_are_written(variables: Variables) -> None:
+    program = "from ascend_rt.random import Generator\nGenerator(1, a).uniform(x, 0, 1)  # write\n" + READ
+    assert races_of(program, variables) == RACE
+
+
 # --- kernels ---------------------------------------------------------------------------------------------------------
 
 KERNEL = """

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::uint64_t kWord = 8;  // bytes that a value wait compares
 
-thread_local std::uint32_t t_number = 0;  // of the thread; 0: not known yet
+thread_local std::uint32_t t_number = 0;  // number of the thread; 0: not known yet
 
 std::uint32_t thread_number() {
     if (t_number == 0) {
@@ -64,6 +65,7 @@ void begin_child() {
     g_process = new OfProcess;
     t_number = 0;
     t_running = {};
+    t_runs_unseen = false;
     t_declared.reset();
 }
 
@@ -129,6 +131,14 @@ void Check::finish() {
         write_unseen("the accesses of " + std::to_string(graphs_) +
                      (graphs_ == 1 ? " execution of a graph or a model" : " executions of graphs or models"));
     }
+    if (unseen_copies_ > 0) {
+        write_unseen("the accesses of " + std::to_string(unseen_copies_) + (unseen_copies_ == 1 ? " copy" : " copies") +
+                     " with addresses in memory of the device");
+    }
+    if (unknown_ > 0) {
+        write_unseen(std::to_string(unknown_) + (unknown_ == 1 ? " access" : " accesses") +
+                     " to memory of a device that no call seen has allocated");
+    }
 }
 
 races::Caller Check::caller() const { return {thread_number(), t_running}; }
@@ -165,6 +175,9 @@ Point Check::submit(StreamState &stream, std::vector<Operand> operands, std::uin
     forget_words(operands);
     detector_.submit({stream.serial, stream.number, stream.device}, task.sequence, {caller(), place(), batch},
                      std::move(operands));
+    if (t_runs_unseen) {
+        order_after_all(task);
+    }
     return task;
 }
 
@@ -206,7 +219,23 @@ void Check::withdraw(Point task) {
     detector_.withdraw(task);
 }
 
-void Check::add_unseen_task(aclrtStream stream) { graphs_ += add_task(stream).stream == 0 ? 0 : 1; }
+void Check::add_execution(aclrtStream stream) {
+    const Point task = graphs_wait_ ? add_open_task(stream, &executions_) : add_task(stream);
+    if (task.stream == 0) {
+        return;
+    }
+    ++graphs_;
+    if (graphs_wait_) {
+        executions_.add({task});
+    }
+}
+
+void Check::note_execution() {
+    ++graphs_;
+    if (graphs_wait_) {
+        learn(newest_of_all());
+    }
+}
 
 void Check::declare(std::vector<Access> accesses) { t_declared = std::move(accesses); }
 
@@ -247,12 +276,7 @@ void Check::bind(const std::vector<Bound> &bound) {
 void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
     wait.task = add_open_task(stream, &condition);
     if (wait.task.stream == 0) {
-        condition.is_unseen = true;
-        return;
-    }
-    if (condition.is_unseen) {
-        order_after_all(wait.task);
-        end_task(wait.task);
+        condition.is_unseen = graphs_wait_ = true;
         return;
     }
     detector_.wait(wait.task, place(), {WaitBinding::State::Any});
@@ -281,7 +305,16 @@ Latch &Check::word(void *address) {
         known = std::make_unique<Latch>();
     }
     known->note_unseen(unseen());
+    known->is_unseen = known->is_unseen || may_be_shared(address);
     return *known;
+}
+
+// Memory that no call seen has allocated may be another process's.
+bool Check::may_be_shared(const void *address) {
+    const std::vector<Operand> found = operands_of({{address, kWord, AccessMode::Read, ""}});
+    return found.empty() || std::any_of(found.begin(), found.end(), [&](const Operand &it) {
+               return shared_.count(it.block->address) != 0 || (shares_mapped_ && it.block->kind == BlockKind::Shared);
+           });
 }
 
 // Other writes than value writes give words a value that is not known.
@@ -331,9 +364,12 @@ void Check::record_event(aclrtEvent event, aclrtStream stream, bool is_external)
     }
 }
 
-void Check::wait_for_event(aclrtEvent event, aclrtStream stream) {
+void Check::wait_for_event(aclrtEvent event, aclrtStream stream, bool is_external) {
     const auto found = events_.find(event);
     if (is_kept(stream)) {
+        const bool is_of_graph = is_captured(stream) && !is_external && found != events_.end() &&
+                                 !found->second.is_unseen && found->second.manual == nullptr;
+        graphs_wait_ = graphs_wait_ || !is_of_graph;
         return;
     }
     if (found == events_.end() || found->second.is_unseen) {
@@ -363,9 +399,7 @@ void Check::reset_event(aclrtEvent event, aclrtStream stream) {
 Points Check::records_of(aclrtEvent event) {
     const auto found = events_.find(event);
     if (found == events_.end() || found->second.is_unseen) {
-        Points all;
-        streams_.each([&](const StreamState &stream) { all.push_back(stream.newest()); });
-        return all;
+        return newest_of_all();
     }
     const EventState &state = found->second;
     if (state.manual != nullptr) {
@@ -422,6 +456,12 @@ Points Check::newest_of(aclrtStream stream) {
     return found == nullptr ? Points() : Points{found->newest()};
 }
 
+Points Check::newest_of_all() {
+    Points all;
+    streams_.each([&](const StreamState &stream) { all.push_back(stream.newest()); });
+    return all;
+}
+
 Points Check::newest_of_device(std::optional<std::uint32_t> device) {
     const std::uint32_t wanted = device ? *device : current_device();
     Points newest;
@@ -474,7 +514,13 @@ void Check::allocate(const void *address, std::uint64_t size, BlockKind kind) {
     detector_.allocate(caller(), as_integer(address), size, kind, place());
 }
 
-void Check::free(const void *address) { detector_.free(caller(), as_integer(address), place()); }
+void Check::free(const void *address) {
+    if (t_runs_unseen) {
+        detector_.blocks().release(as_integer(address));
+    } else {
+        detector_.free(caller(), as_integer(address), place());
+    }
+}
 
 void Check::allocate_in_stream(const void *address, std::uint64_t size, aclrtStream stream) {
     const std::uintptr_t begin = as_integer(address);
@@ -520,10 +566,20 @@ std::vector<Operand> Check::operands_of(const std::vector<Access> &accesses, boo
     return operands;
 }
 
+std::vector<Operand> Check::operands_on_device(const std::vector<Access> &accesses) {
+    std::vector<Operand> operands;
+    for (const Access &it : accesses) {
+        std::vector<Operand> found = operands_of({it});
+        unknown_ += found.empty() && it.address != nullptr && it.size > 0 ? 1 : 0;
+        std::move(found.begin(), found.end(), std::back_inserter(operands));
+    }
+    return operands;
+}
+
 void Check::access(const std::vector<Access> &accesses) {
     std::vector<Operand> operands = operands_of(accesses);
-    if (!operands.empty()) {
-        forget_words(operands);
+    forget_words(operands);
+    if (!operands.empty() && !t_runs_unseen) {
         detector_.access(caller(), std::move(operands), place());
     }
 }
@@ -544,10 +600,15 @@ void Check::name_part(const void *address, const char *name) {
 }
 
 void Check::add_copy(const std::vector<Access> &accesses, aclrtMemcpyKind kind, aclrtStream stream) {
-    const bool is_pageable = std::any_of(accesses.begin(), accesses.end(), [&](const Access &it) {
-        return is_of_host(it, kind) && operands_of({it}).empty();
-    });
-    const Point task = add_task(stream, operands_of(accesses));
+    bool is_pageable = false;
+    std::vector<Operand> operands;
+    for (const Access &it : accesses) {
+        const bool may_be_pageable = is_of_host(it, kind);
+        std::vector<Operand> found = may_be_pageable ? operands_of({it}) : operands_on_device({it});
+        is_pageable = is_pageable || (may_be_pageable && found.empty());
+        std::move(found.begin(), found.end(), std::back_inserter(operands));
+    }
+    const Point task = add_task(stream, std::move(operands));
     if (is_pageable) {
         learn({task});
     }

@@ -10,7 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "abi/acl.h"
@@ -18,6 +20,7 @@
 #include "races/detector.h"
 #include "streams.h"
 #include "support/findings.h"
+#include "support/text.h"
 
 namespace aclsim::wrapped {
 
@@ -46,8 +49,11 @@ class Check {
     Point add_open_task(aclrtStream stream, Condition *condition = nullptr);
     void end_task(Point task);
     void withdraw(Point task);  // an open one, whose call was refused
-    // Adds one that may access any memory.
-    void add_unseen_task(aclrtStream stream);
+    // Adds the execution of a graph or a model, which may access any memory and wait for anything.
+    void add_execution(aclrtStream stream);
+    void note_execution();  // for which the host has waited
+    // Adds a copy whose addresses are in memory of the device.
+    void add_unseen_copy(aclrtStream stream) { unseen_copies_ += add_task(stream).stream == 0 ? 0 : 1; }
     std::uint64_t new_batch() { return ++batches_; }
     // Accesses that the thread has declared for its next launch.
     void declare(std::vector<Access> accesses);
@@ -62,7 +68,7 @@ class Check {
     void create_event(aclrtEvent event, EventState state);
     void destroy_event(aclrtEvent event);
     void record_event(aclrtEvent event, aclrtStream stream, bool is_external);
-    void wait_for_event(aclrtEvent event, aclrtStream stream);
+    void wait_for_event(aclrtEvent event, aclrtStream stream, bool is_external);
     void reset_event(aclrtEvent event, aclrtStream stream);
     Points records_of(aclrtEvent event);
     // Queries of events with these flags are those of a library; 0: of none.
@@ -92,9 +98,13 @@ class Check {
     // --- memory -----------------------------------------------------------------------------------------------------
     void allocate(const void *address, std::uint64_t size, races::BlockKind kind);
     void free(const void *address);
+    void share(const void *address) { shared_.insert(as_integer(address)); }  // with other processes
+    void share_mapped() { shares_mapped_ = true; }                            // any memory that is mapped
     void allocate_in_stream(const void *address, std::uint64_t size, aclrtStream stream);
     void free_in_stream(const void *address, aclrtStream stream);
     std::vector<races::Operand> operands_of(const std::vector<Access> &accesses, bool is_atomic = false);
+    // The same for memory of a device. Counts accesses to memory that no call seen has allocated.
+    std::vector<races::Operand> operands_on_device(const std::vector<Access> &accesses);
     // The host accesses memory in the present call, or in the host function that the thread runs.
     void access(const std::vector<Access> &accesses);
     // Adds a copy, after which the host goes on only when it is done if it uses pageable memory.
@@ -104,6 +114,11 @@ class Check {
     void give_out(const void *address, std::uint64_t size);
     void forget_uses(const void *address, std::uint64_t size);
     void name_part(const void *address, const char *name);
+
+    // Returns the host function for the runtime to keep in a graph, and the data.
+    const std::pair<void (*)(void *), void *> &keep(void (*function)(void *), void *data) {
+        return *kept_functions_.insert({function, data}).first;
+    }
 
     races::Detector &detector() { return detector_; }
     races::Caller caller() const;
@@ -121,9 +136,11 @@ class Check {
     Point submit(StreamState &stream, std::vector<races::Operand> operands, std::uint64_t batch);
     void order(Point before, Point after);
     void order_after_all(Point task);
+    Points newest_of_all();
     void bind(const std::vector<Bound> &bound);
     void reach(Point task);  // it is over, and all that came before it
     void abandon(const Condition &condition);
+    bool may_be_shared(const void *address);
     void forget_words(std::uintptr_t begin, std::uint64_t size);
     void forget_words(const std::vector<races::Operand> &operands);
     void end_streams(const std::vector<StreamState *> &streams);
@@ -140,10 +157,18 @@ class Check {
     std::unordered_map<const void *, std::unique_ptr<Condition>> conditions_;
     std::map<std::uintptr_t, std::unique_ptr<Latch>> words_;
     std::map<std::uintptr_t, std::pair<std::uint64_t, Point>> freed_;  // memory of pools: its size, and the free
+    std::set<std::uintptr_t> shared_;
+    bool shares_mapped_ = false;
     std::uint64_t batches_ = 0;
     std::string kernel_;          // name of the kernel that the present call launches
     std::uint64_t launches_ = 0;  // without declared accesses
     std::uint64_t graphs_ = 0;    // executions
+    std::uint64_t unseen_copies_ = 0;
+    std::uint64_t unknown_ = 0;  // accesses to memory of a device that no call seen has allocated
+    bool graphs_wait_ = false;   // for what is outside of them
+    Notify executions_;          // condition that an execution waits for then
+    // Host functions of graphs, which run with each execution.
+    std::set<std::pair<void (*)(void *), void *>> kept_functions_;
 };
 
 template <class Kind>
@@ -167,8 +192,11 @@ void Check::record_in(Condition &condition, aclrtStream stream, Record record, s
 
 void end_of_process();
 
-// Task whose host function the calling thread runs, and whether the thread asks for the purposes of a library.
+// Task whose host function the calling thread runs.
 inline thread_local Point t_running;
+// True if the thread runs a host function of a graph, whose place in the order is unseen.
+inline thread_local bool t_runs_unseen = false;
+// True if the thread asks for the purposes of a library.
 inline thread_local bool t_asks_quietly = false;
 
 }  // namespace aclsim::wrapped

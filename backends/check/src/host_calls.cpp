@@ -40,6 +40,15 @@ void run(void *host_function) {
     self->function(self->data);
 }
 
+// Runs a function of the program that a graph keeps: its accesses are those of the graph.
+void run_of_graph(void *kept) {
+    const auto &[function, data] = *static_cast<const std::pair<void (*)(void *), void *> *>(kept);
+    const Call::Outside outside;
+    const bool outer = std::exchange(t_runs_unseen, true);
+    function(data);
+    t_runs_unseen = outer;
+}
+
 // Call that launches a host function. The runtime may run and so delete the function before the call returns.
 struct Launch {
     HostFunction *prepared = nullptr;
@@ -54,6 +63,9 @@ Launch prepare(Check &check, void (*&function)(void *), void *&data, bool blocks
     }
     const Point task = check.add_open_task(stream);
     if (task.stream == 0) {
+        const auto &kept = check.keep(function, data);
+        function = run_of_graph;
+        data = const_cast<std::pair<void (*)(void *), void *> *>(&kept);
         return {};
     }
     auto *const prepared = new HostFunction{function, data, task, blocks};

@@ -109,15 +109,16 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return FORWARD(aclrtStreamWaitEvent, check.wait_for_event(event, stream), stream, event);
+    return FORWARD(aclrtStreamWaitEvent, check.wait_for_event(event, stream, false), stream, event);
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return FORWARD(aclrtStreamWaitEventWithTimeout, check.wait_for_event(event, stream), stream, event, timeout);
+    return FORWARD(aclrtStreamWaitEventWithTimeout, check.wait_for_event(event, stream, false), stream, event, timeout);
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
-    return FORWARD(aclrtStreamWaitEventWithFlag, check.wait_for_event(event, stream), stream, event, timeout, flag);
+    return FORWARD(aclrtStreamWaitEventWithFlag, check.wait_for_event(event, stream, flag == ACL_EVENT_WAIT_EXTERNAL),
+                   stream, event, timeout, flag);
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
