@@ -197,9 +197,14 @@ static bool find_config(PyObject *const *given, prepared *found) {
     return true;
 }
 
+/* Returns false on a library without checks. */
+static bool are_accesses_wanted(void) {
+    return functions[WANTS_ACCESSES].slot->present && FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() != 0;
+}
+
 /* Declares what the kernel accesses, if that is given, or a check wants to know. */
 static bool declare_accesses(kernel *self, PyObject *const *given, const prepared *found) {
-    if (is_none(given[READS]) && is_none(given[WRITES]) && FUNCTION(aclsimWantsAccesses, WANTS_ACCESSES)() == 0) {
+    if (is_none(given[READS]) && is_none(given[WRITES]) && !are_accesses_wanted()) {
         return true;
     }
     PyObject *done = PyObject_CallMethod((PyObject *)self, "_declare", "Oy#OO", found->used, (const char *)found->bytes,

@@ -62,6 +62,7 @@ ORDERED = {
         "copy_async(p, x, a); e.record(a)\n" + QUIETLY + "b.wait(e); b.synchronize()\n" + LOOK
     ),
     "memory that an allocator gives out again": WRITE + "e.record(a)\n" + QUIETLY + REUSABLE + READ,
+    "quiet wait of the host": WRITE + "lib.aclsimAskQuietly(1)\na.synchronize()\nlib.aclsimAskQuietly(0)\n" + READ,
     "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
     "pageable copy": WRITE + "copy_async(bytearray(4096), x, a)\n" + READ,
     "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n" + WRITE,
@@ -92,6 +93,13 @@ ORDERED = {
     ),
     "graph between tasks": (
         "with a.capture() as g:\n    copy_async(y, x, a)\ncopy_async(x, p, c)\ng.launch(c)\ncopy_async(x, p, c)\n"
+    ),
+    "graph behind a wait for a record that is complete": (
+        "with c.capture() as g:\n    copy_async(x, q, c)\n"
+        + WRITE
+        + "e.record(a)\n"
+        + QUIETLY
+        + "c.wait(e)\ng.launch(c)\n"
     ),
     "host before a graph": (
         "with a.capture() as g:\n    copy_async(x, p, a)\n" + TOUCH + "g.launch(a)\na.synchronize()\n" + TOUCH
@@ -235,21 +243,28 @@ def test_a_report_counts_and_names_both_places() -> None:
     assert found[-1]["kind"] == "end"
 
 
-def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place() -> None:
-    program = (
-        "first = ffi.new('char[]', b'float32[64]'); address_of = address(x) + 512\n"
-        "ok(lib.aclsimNoteGivenOut(address(x), 512))\n"
-        "ok(lib.aclsimNoteGivenOut(address_of, 256))  # made\n"
-        "ok(lib.aclsimNamePart(address_of, first))\n"
-        "copy_async(x[512:768], p[:256], a)  # write\n"
-        "ok(lib.aclsimNoteGivenOut(address_of, 128))  # again\n"
-        "copy_async(y[:128], x[512:640], b)  # read\n"
-    )
-    (race,) = (it for it in findings_of(program) if it["kind"] == "race")
+PARTS = (
+    "first = ffi.new('char[]', b'float32[64]'); address_of = address(x) + 512\n"
+    "ok(lib.aclsimNoteGivenOut(address(x), 512))\n"
+    "ok(lib.aclsimNoteGivenOut(address_of, 256))  # made\n"
+    "ok(lib.aclsimNamePart(address_of, first))\n"
+    "copy_async(x[512:768], p[:256], a)  # write\n"
+    "ok(lib.aclsimNoteGivenOut(address_of, 128))  # again\n"
+    "copy_async(y[:128], x[512:640], b)  # read\n"
+)
+
+
+def check_names_of_parts(found: list[dict[str, Any]]) -> None:
+    """Check the findings of the program with parts."""
+    (race,) = (it for it in found if it["kind"] == "race")
     assert race["memory"]["name"] == "float32[64]"
-    assert word_at(program, race["memory"]["made"]) == "made"
-    assert (race["why"]["case"], word_at(program, race["why"]["given_out"])) == ("reused", "again")
+    assert word_at(PARTS, race["memory"]["made"]) == "made"
+    assert (race["why"]["case"], word_at(PARTS, race["why"]["given_out"])) == ("reused", "again")
     assert race["fix"]["case"] == "record_stream"
+
+
+def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place() -> None:
+    check_names_of_parts(findings_of(PARTS))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -77,7 +76,7 @@ def texts(findings: list[dict[str, Any]], kind: str) -> list[str]:
 
 def is_for_any_library(program: str) -> bool:
     """Return whether a program calls no function that only the simulator has."""
-    return re.search("sim[.]|aclsim(Ask|NoteGiven|NoteReusable|Name)", program) is None
+    return "sim." not in program
 
 
 ORDERED = {name: program for name, program in RULES.ORDERED.items() if is_for_any_library(program)}
@@ -104,6 +103,142 @@ WAITS_IN_THREADS = {
 @pytest.mark.parametrize("program", WAITS_IN_THREADS.values(), ids=WAITS_IN_THREADS)
 def test_a_wait_that_another_thread_makes_is_one_of_its_waiter(variables: Variables, program: str) -> None:
     assert races_of(program, variables | {"ASCEND_RT_CHECK_HOST_THREADS": "1"}) == []
+
+
+# --- host functions --------------------------------------------------------------------------------------------------
+
+REFUSED = """
+@ffi.callback("void(void *)")
+def function(_):
+    pass
+def refuse(stream):
+    for kind in (lib.ACL_CALLBACK_BLOCK, lib.ACL_CALLBACK_NO_BLOCK):
+        assert lib.aclrtLaunchCallback(function, ffi.NULL, kind, raw(stream)) != 0  # there is no subscription
+"""
+
+
+def test_a_host_function_that_is_refused_is_not_a_task(variables: Variables) -> None:
+    found = findings_of(REFUSED + "refuse(a)\n" + WRITE + "refuse(a); refuse(b)\n" + READ, variables)
+    (race,) = (it for it in found if it["kind"] == "race")
+    assert (race["first"]["task"], race["second"]["task"]) == (1, 1)
+
+
+def test_a_wait_before_a_host_function_that_is_refused_stays_the_reason(variables: Variables) -> None:
+    found = findings_of(REFUSED + WRITE + "b.wait(e)\nrefuse(b)\n" + READ, variables)
+    (race,) = (it for it in found if it["kind"] == "race")
+    assert race["why"]["case"] == "unbound_wait"
+
+
+BEFORE_REFUSED = {
+    "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\nrefuse(a)\n" + WRITE,
+    "wait": WRITE + "e.record(a); b.wait(e)\nrefuse(b)\n" + READ,
+    "wait that is satisfied later": RULES.NOTIFY + "n.wait(b)\nrefuse(b)\n" + READ + WRITE + "n.record(a)\n",
+    "task": WRITE + "refuse(a)\na.synchronize()\n" + READ,
+}
+
+
+@pytest.mark.parametrize("program", BEFORE_REFUSED.values(), ids=BEFORE_REFUSED)
+def test_order_before_a_host_function_that_is_refused_stays(variables: Variables, program: str) -> None:
+    assert races_of(REFUSED + program, variables) == []
+
+
+# --- graphs and other processes --------------------------------------------------------------------------------------
+
+GRAPH = "with c.capture() as g:\n    {}\n    copy_async(z, q, c)\n"
+LATER = "g.launch(b)\n" + READ + WRITE
+HOST_FUNCTION = GRAPH.format("c.launch_host_func(lambda: access({}, p.ctypes.data, 4096))")
+EXPORT = (
+    "word = Buffer(2 << 20)\nkey = ffi.new('char[65]')\n"
+    "ok(lib.aclrtIpcMemGetExportKey(address(word), word.nbytes, key, 65, 0))\n"
+)
+SHARED_NOTIFY = RULES.NOTIFY + "key = n.export()\n"
+
+MAY_BE_ORDERED = {
+    "notify that a graph waits for": RULES.NOTIFY
+    + GRAPH.format("n.wait(c)")
+    + WRITE
+    + "n.record(a)\ng.launch(b)\n"
+    + READ,
+    "notify that a graph waits for, later": RULES.NOTIFY + GRAPH.format("n.wait(c)") + LATER + "n.record(a)\n",
+    "value that a graph waits for, later": (
+        RULES.WORD + GRAPH.format(RULES.AWAIT.replace("raw(b)", "raw(c)").strip()) + LATER + RULES.SET
+    ),
+    "host function of a graph": HOST_FUNCTION.format(2) + WRITE + "g.launch(a)\n",
+    "copy in a host function of a graph": (
+        GRAPH.format("c.launch_host_func(lambda: access(1, q.ctypes.data, 4096))")
+        + "copy_async(q, y, a)\ng.launch(a)\n"
+    ),
+    "notify of another process, later": SHARED_NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a); n.record(a)\n",
+    "word in memory that other processes have": (
+        EXPORT
+        + RULES.SET.replace("address(z)", "address(word)")
+        + WRITE
+        + RULES.AWAIT.replace("address(z)", "address(word)")
+        + READ
+    ),
+}
+"""Programs whose order the calls do not show: a graph or another process may bring it."""
+
+
+@pytest.mark.parametrize("program", MAY_BE_ORDERED.values(), ids=MAY_BE_ORDERED)
+def test_order_that_is_not_seen_is_assumed(variables: Variables, program: str) -> None:
+    assert races_of(program, variables) == []
+
+
+NO_ORDER = {
+    "graph that waits for nothing": GRAPH.format("pass") + WRITE + "g.launch(b)\n" + READ,
+    "event within a graph": GRAPH.format("e.record(c); b.wait(e); f.record(b); c.wait(f)")
+    + WRITE
+    + "g.launch(b)\n"
+    + READ,
+    "word that no other process has": RULES.WORD + RULES.SET + WRITE + RULES.AWAIT + READ,
+}
+
+
+@pytest.mark.parametrize("program", NO_ORDER.values(), ids=NO_ORDER)
+def test_order_that_cannot_be_there_is_not_assumed(variables: Variables, program: str) -> None:
+    assert races_of(program, variables) == RACE
+
+
+OTHER_PROCESS = """
+import subprocess, sys
+exporter = '''
+from ascend_rt import Buffer, Device, IpcMemory
+Device(0).set_current()
+with Buffer(2 << 20) as buffer, IpcMemory(buffer) as shared:
+    print(shared.key.hex(), flush=True)
+    input()
+'''
+environment = {**os.environ, "ASCEND_RT_SIM_CHECK_DIRECTORY": ""}
+other = subprocess.Popen([sys.executable, "-c", exporter], stdin=-1, stdout=-1, env=environment)
+"""
+
+UNSEEN_WORK = {
+    "the accesses of 2 executions of graphs or models": (
+        RULES.MODEL + "for i in range(2):\n    ok(lib.aclmdlRIExecute(model, -1))\n"
+    ),
+    "1 access to memory of a device that no call seen has allocated": (
+        OTHER_PROCESS + "with IpcMemory.open(bytes.fromhex(other.stdout.readline().decode()), 2 << 20) as there:\n"
+        "    copy_async(there[:4096], x, a)\n    a.synchronize()\nother.communicate(b'\\n')\n"
+    ),
+    "the accesses of 1 copy with addresses in memory of the device": (
+        "kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE\n"
+        "ok(lib.aclrtSetMemcpyDesc(address(z), kind, address(x), address(y), 64, ffi.NULL))\n"
+        "ok(lib.aclrtMemcpyAsyncWithDesc(address(z), kind, raw(a)))\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", UNSEEN_WORK)
+def test_unseen_work_is_counted_at_the_end(variables: Variables, text: str) -> None:
+    found = findings_of(UNSEEN_WORK[text], variables)
+    assert texts(found, "unseen")[1:] == [text]
+    assert [it for it in found if it["kind"] == "race"] == []
+
+
+def test_random_numbers_are_written(variables: Variables) -> None:
+    program = "from ascend_rt.random import Generator\nGenerator(1, a).uniform(x, 0, 1)  # write\n" + READ
+    assert races_of(program, variables) == RACE
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------
@@ -149,6 +284,43 @@ def test_the_first_line_names_the_library(variables: Variables) -> None:
 def test_a_graph_is_named_as_unseen(variables: Variables) -> None:
     found = findings_of("with a.capture() as g:\n    copy_async(x, p, a)\ng.launch(c)\n", variables)
     assert "the accesses of 1 execution of a graph or a model" in texts(found, "unseen")
+
+
+def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place(variables: Variables) -> None:
+    RULES.check_names_of_parts(findings_of(RULES.PARTS, variables))
+
+
+FRAMES = """
+frames = ffi.new("aclsimCallFrame[8]")
+count = lib.aclsimGetFrames(frames, 8)  # forward
+assert count > 0
+ok(lib.aclsimSetForwardPlace(frames, count))
+ok(lib.aclsimSetPlaceProvider(ffi.NULL, lib.ascend_rt_name_frame_entry))
+"""
+
+
+def test_a_thread_without_frames_shows_those_of_its_operation(variables: Variables) -> None:
+    assert races_of(FRAMES + WRITE + READ, variables) == ["read after write: forward, forward"]
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_notes_to_a_check_are_there_if_one_is_on(variables: Variables, *, checked: bool) -> None:
+    names = [
+        "Wants{0}",
+        "Declare{0}",
+        "WantsHost{0}",
+        "NoteHostAccess",
+        "NoteHostRelease",
+        "NoteHostAcquire",
+        "NoteEnd",
+    ]
+    names += ["AskQuietly", "AskQuietlyAbout", "NoteGivenOut", "NoteReusable", "NamePart"]
+    names += ["SetPlaceProvider", "GetFrames", "SetForwardPlace"]
+    notes = [f"aclsim{name.format('Accesses')}" for name in names]
+    program = (
+        f"found = {{name for name in {notes} if supports(name)}}\nassert found == set({notes if checked else []})\n"
+    )
+    findings_of(program, variables if checked else variables | {"ASCEND_RT_CHECK_LIBRARY": ""})
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -232,6 +404,85 @@ def test_a_c_program_is_checked(check: Check, double: Path, tmp_path: Path, is_o
     )
     summary = "no findings in 1 process; 1 hint (--hints shows them)\n" if is_ordered else "1 race in 1 process\n"
     assert done.stderr == ("" if is_ordered else race) + ALWAYS + summary
+
+
+# --- children of forks -----------------------------------------------------------------------------------------------
+
+FORK = """
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int aclrtSetDevice(int);
+int aclrtMalloc(void **, size_t, int);
+int aclrtFree(void *);
+int aclrtCreateStream(void **);
+int aclrtMemsetAsync(void *, size_t, int, size_t, void *);
+int aclrtSynchronizeStream(void *);
+static void *memory, *a, *b;
+static volatile int is_over;
+static void *make_calls(void *unused) {
+    int code = aclrtSetDevice(0);
+    while (!is_over)
+        code += aclrtMemsetAsync(memory, 100, 1, 100, a) + aclrtSynchronizeStream(a);
+    return code == 0 ? NULL : &memory;
+}
+int main(void) {
+    pthread_t thread;
+    void *failure = NULL;
+    int code = aclrtSetDevice(0) + aclrtMalloc(&memory, 100, 0) + aclrtCreateStream(&a) + aclrtCreateStream(&b);
+    pthread_create(&thread, NULL, make_calls, NULL);
+    for (int i = 0; i < 30; ++i) {
+        int status = 0;
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(5);
+            aclrtFree(memory);
+            exit(0);
+        }
+        waitpid(child, &status, 0);
+        code += status;
+    }
+    is_over = 1;
+    pthread_join(thread, &failure);
+    code += aclrtMemsetAsync(memory, 100, 1, 100, a);
+    code += aclrtMemsetAsync(memory, 100, 1, 100, b);
+    code += aclrtSynchronizeStream(a) + aclrtSynchronizeStream(b);
+    return code != 0 || failure != NULL;
+}
+"""
+
+
+def test_a_child_that_is_forked_before_the_first_call_is_checked_as_a_process(check: Check, tmp_path: Path) -> None:
+    graph = "with first.capture() as graph:\n    copy_async(memory, target, first)\ngraph.launch(second)\n"
+    ends = "first.synchronize(), second.synchronize()\nassert child == 0 or os.waitpid(child, 0)[1] == 0\n"
+    program = "import os\nchild = os.fork()\n" + SCRIPT + graph + ends
+    (tmp_path / "script.py").write_text(program, encoding="utf-8")
+    done = check("script.py")
+    assert done.returncode == 1
+    assert "not ordered, seen 4 times\n" in done.stderr
+    assert done.stderr.endswith(
+        f"\n\n{ALWAYS}unseen: the accesses of 1 execution of a graph or a model\n1 race in 2 processes\n"
+    )
+
+
+def test_children_share_neither_state_nor_locks_with_a_parent_in_a_call(
+    check: Check, double: Path, tmp_path: Path
+) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    (tmp_path / "program.c").write_text(FORK, encoding="utf-8")
+    options = ["-pthread", f"-Wl,-rpath,{double.parent}"]
+    subprocess.run([compiler, *options, "program.c", str(double), "-o", "program"], cwd=tmp_path, check=True)
+    done = check("--", "./program")
+    assert done.returncode == 1, done.stderr  # 2: a child hung
+    assert "write after write" in done.stderr
+    assert done.stderr.endswith(f"\n\n{ALWAYS}1 race in 31 processes\n")
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,16 @@ void test_all_that_count_come_before_the_wait() {
     expect(counter.record({2, 2}, ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 7), {3, 2}, {{2, 2}});
 }
 
+void test_waits_that_something_unseen_may_satisfy_stay_open() {
+    Notify notify;
+    notify.is_unseen = true;
+    CHECK(notify.record({2, 1}).empty());
+    CHECK(notify.add({{1, 1}}).empty());
+    CHECK(notify.open().size() == 1);
+    notify.withdraw({1, 1});
+    CHECK(notify.open().empty());
+}
+
 }  // namespace
 
 int main() {
@@ -80,5 +90,6 @@ int main() {
     test_a_value_stays_until_it_is_reset();
     test_unseen_work_may_have_replaced_a_value();
     test_all_that_count_come_before_the_wait();
+    test_waits_that_something_unseen_may_satisfy_stay_open();
     return 0;
 }

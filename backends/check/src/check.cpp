@@ -1,11 +1,13 @@
 #include "check.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -25,9 +27,13 @@ namespace {
 
 constexpr std::uint64_t kWord = 8;  // bytes that a value wait compares
 
+thread_local std::uint32_t t_number = 0;  // number of the thread; 0: not known yet
+
 std::uint32_t thread_number() {
-    static thread_local const auto number = static_cast<std::uint32_t>(syscall(SYS_gettid));
-    return number;
+    if (t_number == 0) {
+        t_number = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    }
+    return t_number;
 }
 
 std::uint32_t current_device() {
@@ -43,10 +49,27 @@ bool is_on(const char *name) {
 
 void write_unseen(const std::string &text) { write_finding(R"({"kind":"unseen","text":)" + quoted(text) + "}"); }
 
-std::atomic<bool> g_exists{false};
-
 // Accesses that the thread has declared for its next launch.
 thread_local Declared t_declared;
+
+// Check of this process. A forked child begins anew: it has no tasks, and its copy of the parent's check is left alone,
+// because a thread that the child lacks may have been changing it.
+struct OfProcess {
+    std::once_flag created;
+    std::atomic<Check *> check{nullptr};
+};
+OfProcess g_first;
+OfProcess *g_process = &g_first;
+
+void begin_child() {
+    g_process = new OfProcess;
+    t_number = 0;
+    t_running = {};
+    t_runs_unseen = false;
+    t_declared.reset();
+}
+
+[[maybe_unused]] const int g_follows_forks = pthread_atfork(nullptr, nullptr, begin_child);
 
 Mode mode_of(const Access &access, bool is_atomic) {
     return is_atomic ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
@@ -75,15 +98,11 @@ bool Check::is_on() {
 }
 
 Check &Check::get() {
-    static Check *const instance = [] {
-        auto *const created = new Check;
-        g_exists.store(true, std::memory_order_release);
-        return created;
-    }();
-    return *instance;
+    std::call_once(g_process->created, [] { g_process->check.store(new Check, std::memory_order_release); });
+    return *g_process->check.load(std::memory_order_acquire);
 }
 
-bool Check::exists() { return g_exists.load(std::memory_order_acquire); }
+bool Check::exists() { return g_process->check.load(std::memory_order_acquire) != nullptr; }
 
 Check::Check()
     : reports_(places_, output_, is_on("ASCEND_RT_CHECK_EVERY_COUNT")),
@@ -113,6 +132,14 @@ void Check::finish() {
     if (graphs_ > 0) {
         write_unseen("the accesses of " + std::to_string(graphs_) +
                      (graphs_ == 1 ? " execution of a graph or a model" : " executions of graphs or models"));
+    }
+    if (unseen_copies_ > 0) {
+        write_unseen("the accesses of " + std::to_string(unseen_copies_) + (unseen_copies_ == 1 ? " copy" : " copies") +
+                     " with addresses in memory of the device");
+    }
+    if (unknown_ > 0) {
+        write_unseen(std::to_string(unknown_) + (unknown_ == 1 ? " access" : " accesses") +
+                     " to memory of a device that no call seen has allocated");
     }
 }
 
@@ -150,6 +177,9 @@ Point Check::submit(StreamState &stream, std::vector<Operand> operands, std::uin
     forget_words(operands);
     detector_.submit({stream.serial, stream.number, stream.device}, task.sequence, {caller(), place(), batch},
                      std::move(operands));
+    if (t_runs_unseen) {
+        order_after_all(task);
+    }
     return task;
 }
 
@@ -180,7 +210,34 @@ void Check::end_task(Point task) {
     detector_.end_task(task, /*is_dropped=*/false);
 }
 
-void Check::add_unseen_task(aclrtStream stream) { graphs_ += add_task(stream).stream == 0 ? 0 : 1; }
+void Check::withdraw(Point task) {
+    StreamState *const stream = streams_.find(task.stream);
+    if (stream == nullptr || stream->submitted != task.sequence || stream->over >= task.sequence) {
+        end_task(task);  // other threads have used the stream meanwhile
+        return;
+    }
+    stream->open.erase(task.sequence);
+    --stream->submitted;
+    detector_.withdraw(task);
+}
+
+void Check::add_execution(aclrtStream stream) {
+    const Point task = graphs_wait_ ? add_open_task(stream, &executions_) : add_task(stream);
+    if (task.stream == 0) {
+        return;
+    }
+    ++graphs_;
+    if (graphs_wait_) {
+        executions_.add({task});
+    }
+}
+
+void Check::note_execution() {
+    ++graphs_;
+    if (graphs_wait_) {
+        learn(newest_of_all());
+    }
+}
 
 void Check::declare(std::vector<Access> accesses) { t_declared = std::move(accesses); }
 
@@ -221,12 +278,7 @@ void Check::bind(const std::vector<Bound> &bound) {
 void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
     wait.task = add_open_task(stream, &condition);
     if (wait.task.stream == 0) {
-        condition.is_unseen = true;
-        return;
-    }
-    if (condition.is_unseen) {
-        order_after_all(wait.task);
-        end_task(wait.task);
+        condition.is_unseen = graphs_wait_ = true;
         return;
     }
     detector_.wait(wait.task, place(), {WaitBinding::State::Any});
@@ -255,7 +307,16 @@ Latch &Check::word(void *address) {
         known = std::make_unique<Latch>();
     }
     known->note_unseen(unseen());
+    known->is_unseen = known->is_unseen || may_be_shared(address);
     return *known;
+}
+
+// Memory that no call seen has allocated may be another process's.
+bool Check::may_be_shared(const void *address) {
+    const std::vector<Operand> found = operands_of({{address, kWord, AccessMode::Read, ""}});
+    return found.empty() || std::any_of(found.begin(), found.end(), [&](const Operand &it) {
+               return shared_.count(it.block->address) != 0 || (shares_mapped_ && it.block->kind == BlockKind::Shared);
+           });
 }
 
 // Other writes than value writes give words a value that is not known.
@@ -274,11 +335,7 @@ void Check::forget_words(const std::vector<Operand> &operands) {
     }
 }
 
-void Check::create_event(aclrtEvent event, bool is_manual, bool is_unseen) {
-    EventState &state = events_[event] = EventState();
-    state.manual = is_manual ? std::make_unique<Latch>() : nullptr;
-    state.is_unseen = is_unseen;
-}
+void Check::create_event(aclrtEvent event, EventState state) { events_[event] = std::move(state); }
 
 void Check::destroy_event(aclrtEvent event) {
     const auto found = events_.find(event);
@@ -309,9 +366,12 @@ void Check::record_event(aclrtEvent event, aclrtStream stream, bool is_external)
     }
 }
 
-void Check::wait_for_event(aclrtEvent event, aclrtStream stream) {
+void Check::wait_for_event(aclrtEvent event, aclrtStream stream, bool is_external) {
     const auto found = events_.find(event);
     if (is_kept(stream)) {
+        const bool is_of_graph = is_captured(stream) && !is_external && found != events_.end() &&
+                                 !found->second.is_unseen && found->second.manual == nullptr;
+        graphs_wait_ = graphs_wait_ || !is_of_graph;
         return;
     }
     if (found == events_.end() || found->second.is_unseen) {
@@ -341,9 +401,7 @@ void Check::reset_event(aclrtEvent event, aclrtStream stream) {
 Points Check::records_of(aclrtEvent event) {
     const auto found = events_.find(event);
     if (found == events_.end() || found->second.is_unseen) {
-        Points all;
-        streams_.each([&](const StreamState &stream) { all.push_back(stream.newest()); });
-        return all;
+        return newest_of_all();
     }
     const EventState &state = found->second;
     if (state.manual != nullptr) {
@@ -380,11 +438,17 @@ void Check::reach(Point task) {
     }
 }
 
-void Check::learn(const Points &tasks) {
+races::Learned Check::how_query_is_made(aclrtEvent event) const {
+    const auto found = quiet_flags_ == 0 ? events_.end() : events_.find(event);
+    const bool is_quiet = t_asks_quietly || (found != events_.end() && found->second.flags == quiet_flags_);
+    return is_quiet ? races::Learned::Quietly : races::Learned::OfTask;
+}
+
+void Check::learn(const Points &tasks, races::Learned how) {
     for (const Point &task : tasks) {
         if (task.sequence != 0) {
             reach(task);
-            detector_.learn(caller(), task, place(), t_asks_quietly ? races::Learned::Quietly : races::Learned::OfTask);
+            detector_.learn(caller(), task, place(), how);
         }
     }
 }
@@ -392,6 +456,12 @@ void Check::learn(const Points &tasks) {
 Points Check::newest_of(aclrtStream stream) {
     const StreamState *const found = streams_.find(stream);
     return found == nullptr ? Points() : Points{found->newest()};
+}
+
+Points Check::newest_of_all() {
+    Points all;
+    streams_.each([&](const StreamState &stream) { all.push_back(stream.newest()); });
+    return all;
 }
 
 Points Check::newest_of_device(std::optional<std::uint32_t> device) {
@@ -446,7 +516,13 @@ void Check::allocate(const void *address, std::uint64_t size, BlockKind kind) {
     detector_.allocate(caller(), as_integer(address), size, kind, place());
 }
 
-void Check::free(const void *address) { detector_.free(caller(), as_integer(address), place()); }
+void Check::free(const void *address) {
+    if (t_runs_unseen) {
+        detector_.blocks().release(as_integer(address));
+    } else {
+        detector_.free(caller(), as_integer(address), place());
+    }
+}
 
 void Check::allocate_in_stream(const void *address, std::uint64_t size, aclrtStream stream) {
     const std::uintptr_t begin = as_integer(address);
@@ -492,19 +568,49 @@ std::vector<Operand> Check::operands_of(const std::vector<Access> &accesses, boo
     return operands;
 }
 
+std::vector<Operand> Check::operands_on_device(const std::vector<Access> &accesses) {
+    std::vector<Operand> operands;
+    for (const Access &it : accesses) {
+        std::vector<Operand> found = operands_of({it});
+        unknown_ += found.empty() && it.address != nullptr && it.size > 0 ? 1 : 0;
+        std::move(found.begin(), found.end(), std::back_inserter(operands));
+    }
+    return operands;
+}
+
 void Check::access(const std::vector<Access> &accesses) {
     std::vector<Operand> operands = operands_of(accesses);
-    if (!operands.empty()) {
-        forget_words(operands);
+    forget_words(operands);
+    if (!operands.empty() && !t_runs_unseen) {
         detector_.access(caller(), std::move(operands), place());
     }
 }
 
+void Check::give_out(const void *address, std::uint64_t size) {
+    detector_.give_out(as_integer(address), size, place());
+}
+
+void Check::forget_uses(const void *address, std::uint64_t size) {
+    std::vector<Operand> operands = operands_of({{address, size, AccessMode::Read, ""}});
+    if (!operands.empty()) {
+        detector_.forget(caller(), std::move(operands));
+    }
+}
+
+void Check::name_part(const void *address, const char *name) {
+    detector_.blocks().name_part(as_integer(address), name);
+}
+
 void Check::add_copy(const std::vector<Access> &accesses, aclrtMemcpyKind kind, aclrtStream stream) {
-    const bool is_pageable = std::any_of(accesses.begin(), accesses.end(), [&](const Access &it) {
-        return is_of_host(it, kind) && operands_of({it}).empty();
-    });
-    const Point task = add_task(stream, operands_of(accesses));
+    bool is_pageable = false;
+    std::vector<Operand> operands;
+    for (const Access &it : accesses) {
+        const bool may_be_pageable = is_of_host(it, kind);
+        std::vector<Operand> found = may_be_pageable ? operands_of({it}) : operands_on_device({it});
+        is_pageable = is_pageable || (may_be_pageable && found.empty());
+        std::move(found.begin(), found.end(), std::back_inserter(operands));
+    }
+    const Point task = add_task(stream, std::move(operands));
     if (is_pageable) {
         learn({task});
     }

@@ -18,6 +18,9 @@ void Condition::withdraw(Point wait) {
 
 std::vector<Bound> Condition::settle() {
     std::vector<Bound> bound;
+    if (is_unseen) {
+        return bound;
+    }
     std::deque<Wait> open;
     for (Wait &wait : open_) {
         if (std::optional<Points> records = match(wait)) {

@@ -41,7 +41,8 @@ class Condition {
     void withdraw(Point wait);  // which something else has satisfied
     const std::deque<Wait> &open() const { return open_; }
 
-    // Something may satisfy waits that no call of this process names: tasks of graphs, or another process.
+    // Something may satisfy waits that no call of this process names: tasks of graphs, or another process. Waits then
+    // stay open until the host learns that their task is over.
     bool is_unseen = false;
 
   protected:

@@ -1,5 +1,6 @@
 // Copies, fills and reductions.
 #include <algorithm>
+#include <cstring>
 
 #include "call.h"
 #include "operands.h"
@@ -61,6 +62,19 @@ std::vector<Access> of_copy(void *dst, const void *src, size_t count) {
 
 std::vector<Access> of_rows(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height) {
     return {rows(writes(dst, 0), width, height, dpitch), rows(reads(src, 0), width, height, spitch)};
+}
+
+// A number of elements in memory of the device is unseen, and so are the written bytes then.
+std::vector<Access> of_random(const aclrtRandomNumTaskInfo &info) {
+    constexpr std::uint64_t kCounterSize = 16;
+    std::uint64_t count = 0;
+    if (info.randomNum.isAddr == 0) {
+        std::memcpy(&count, info.randomNum.valueOrAddr, std::min<std::size_t>(info.randomNum.size, sizeof count));
+    }
+    const bool is_mask = info.randomNumFuncParaInfo.funcType == ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
+    const std::uint64_t size = is_mask ? (count + 7) / 8 : count * size_of(info.dataType);
+    return {writes(info.randomResultAddr, size, "randomResultAddr"),
+            reads(info.randomCounterAddr, kCounterSize, "randomCounterAddr")};
 }
 
 }  // namespace
@@ -132,18 +146,61 @@ aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, siz
 }
 
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-    return FORWARD(aclrtMemsetAsync, check.add_task(stream, check.operands_of({writes(devPtr, count, "devPtr")})),
-                   devPtr, maxCount, value, count, stream);
+    return FORWARD(aclrtMemsetAsync,
+                   check.add_task(stream, check.operands_on_device({writes(devPtr, count, "devPtr")})), devPtr,
+                   maxCount, value, count, stream);
 }
 
 aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N, aclrtStream stream) {
-    return FORWARD(aclrtMemsetD32Async, check.add_task(stream, check.operands_of({writes(ptr, 4 * N, "ptr")})), ptr,
-                   memSize, value, N, stream);
+    return FORWARD(aclrtMemsetD32Async, check.add_task(stream, check.operands_on_device({writes(ptr, 4 * N, "ptr")})),
+                   ptr, memSize, value, N, stream);
 }
 
 aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
                           aclrtStream stream, void *reserve) {
     return FORWARD(aclrtReduceAsync,
-                   check.add_task(stream, check.operands_of(of_copy(dst, src, count * size_of(type)))), dst, src, count,
-                   kind, type, stream, reserve);
+                   check.add_task(stream, check.operands_on_device(of_copy(dst, src, count * size_of(type)))), dst, src,
+                   count, kind, type, stream, reserve);
+}
+
+// --- copies of symbols: only their other side is known ---------------------------------------------------------------
+
+aclError aclrtMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset, aclrtMemcpyKind kind) {
+    return FORWARD(aclrtMemcpyToSymbol, check.access({reads(src, count)}), symbol, src, count, offset, kind);
+}
+
+aclError aclrtMemcpyFromSymbol(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
+                               aclrtMemcpyKind kind) {
+    return FORWARD(aclrtMemcpyFromSymbol, check.access({writes(dst, count)}), dst, dstMax, symbol, count, offset, kind);
+}
+
+aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,
+                                  aclrtMemcpyKind kind, aclrtStream stream) {
+    return FORWARD(aclrtMemcpyToSymbolAsync, check.add_copy({reads(src, count)}, kind, stream), symbol, src, count,
+                   offset, kind, stream);
+}
+
+aclError aclrtMemcpyFromSymbolAsync(void *dst, size_t dstMax, const void *symbol, size_t count, size_t offset,
+                                    aclrtMemcpyKind kind, aclrtStream stream) {
+    return FORWARD(aclrtMemcpyFromSymbolAsync, check.add_copy({writes(dst, count)}, kind, stream), dst, dstMax, symbol,
+                   count, offset, kind, stream);
+}
+
+// --- copies whose addresses are in memory of the device --------------------------------------------------------------
+
+aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream) {
+    return FORWARD(aclrtMemcpyAsyncWithDesc, check.add_unseen_copy(stream), desc, kind, stream);
+}
+
+aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOffset, const void **src, size_t count,
+                                    size_t srcDataOffset, aclrtMemcpyKind kind, aclrtStream stream) {
+    return FORWARD(aclrtMemcpyAsyncWithOffset, check.add_unseen_copy(stream), dst, destMax, dstDataOffset, src, count,
+                   srcDataOffset, kind, stream);
+}
+
+// --- random numbers --------------------------------------------------------------------------------------------------
+
+aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo, const aclrtStream stream, void *reserve) {
+    return FORWARD(aclrtRandomNumAsync, check.add_task(stream, check.operands_on_device(of_random(*taskInfo))),
+                   taskInfo, stream, reserve);
 }

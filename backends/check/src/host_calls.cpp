@@ -1,4 +1,5 @@
 // Functions of the program that the runtime calls, and what the program says of its accesses.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -39,26 +40,54 @@ void run(void *host_function) {
     self->function(self->data);
 }
 
+// Runs a function of the program that a graph keeps: its accesses are those of the graph.
+void run_of_graph(void *kept) {
+    const auto &[function, data] = *static_cast<const std::pair<void (*)(void *), void *> *>(kept);
+    const Call::Outside outside;
+    const bool outer = std::exchange(t_runs_unseen, true);
+    function(data);
+    t_runs_unseen = outer;
+}
+
+// Call that launches a host function. The runtime may run and so delete the function before the call returns.
+struct Launch {
+    HostFunction *prepared = nullptr;
+    Point task;
+    bool blocks = true;
+};
+
 // Adds the task before the runtime may run the function, and lets it run the function here.
-HostFunction *prepare(Check &check, void (*&function)(void *), void *&data, bool blocks, aclrtStream stream) {
-    const Point task = blocks ? check.add_open_task(stream) : check.add_task(stream);
-    if (task.stream == 0 || function == nullptr) {
-        return nullptr;
+Launch prepare(Check &check, void (*&function)(void *), void *&data, bool blocks, aclrtStream stream) {
+    if (function == nullptr) {
+        return {};
+    }
+    const Point task = check.add_open_task(stream);
+    if (task.stream == 0) {
+        const auto &kept = check.keep(function, data);
+        function = run_of_graph;
+        data = const_cast<std::pair<void (*)(void *), void *> *>(&kept);
+        return {};
     }
     auto *const prepared = new HostFunction{function, data, task, blocks};
     function = run;
     data = prepared;
-    return prepared;
+    return {prepared, task, blocks};
 }
 
-// Forgets the function if the runtime has refused it.
-aclError settle(aclError code, HostFunction *prepared) {
-    if (code != ACL_SUCCESS && prepared != nullptr) {
+// Forgets the function and its task if the runtime has refused it.
+aclError settle(aclError code, const Launch &launch) {
+    if (launch.prepared == nullptr) {
+        return code;
+    }
+    const bool is_refused = code != ACL_SUCCESS;
+    if (is_refused) {
+        delete launch.prepared;
+    }
+    if (is_refused || !launch.blocks) {  // later tasks do not wait for a function that does not block
         note([&](Check &check) {
-            check.end_task(prepared->task);
+            is_refused ? check.withdraw(launch.task) : check.end_task(launch.task);
             return true;
         });
-        delete prepared;
     }
     return code;
 }
@@ -77,6 +106,16 @@ aclError answer(Body body) {
     return ACL_SUCCESS;
 }
 
+template <class Function>
+aclError note_call(Function function) {
+    return answer([&] {
+        note([&](Check &check) {
+            function(check);
+            return true;
+        });
+    });
+}
+
 aclError note_key(const void *key, void (aclsim::races::Detector::*fact)(const aclsim::races::Caller &, const void *)) {
     return answer([&] {
         aclsim::require(key, "key");
@@ -90,24 +129,31 @@ aclError note_key(const void *key, void (aclsim::races::Detector::*fact)(const a
 }  // namespace
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
-    HostFunction *prepared = nullptr;
+    Launch launch;
     const aclError code =
-        FORWARD_AFTER_NOTE(aclrtLaunchHostFunc, prepared = prepare(check, fn, args, true, stream), stream, fn, args);
-    return settle(code, prepared);
+        FORWARD_AFTER_NOTE(aclrtLaunchHostFunc, launch = prepare(check, fn, args, true, stream), stream, fn, args);
+    return settle(code, launch);
 }
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
-    HostFunction *prepared = nullptr;
+    Launch launch;
     const aclError code = FORWARD_AFTER_NOTE(
-        aclrtLaunchCallback, prepared = prepare(check, fn, userData, blockType == ACL_CALLBACK_BLOCK, stream), fn,
+        aclrtLaunchCallback, launch = prepare(check, fn, userData, blockType == ACL_CALLBACK_BLOCK, stream), fn,
         userData, blockType, stream);
-    return settle(code, prepared);
+    return settle(code, launch);
 }
 
 // --- the functions of the simulator by which programs speak to a check ----------------------------------------------
 
 aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name) {
     aclsim::set_place_provider({capture, name});
+    return ACL_SUCCESS;
+}
+
+int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most) { return aclsim::provided_frames(frames, most); }
+
+aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count) {
+    aclsim::set_forward_place(frames, static_cast<std::size_t>(std::max(count, 0)));
     return ACL_SUCCESS;
 }
 
@@ -144,6 +190,26 @@ aclError aclsimNoteHostAcquire(const void *key) { return note_key(key, &aclsim::
 aclError aclsimAskQuietly(int32_t on) {
     t_asks_quietly = on != 0;
     return ACL_SUCCESS;
+}
+
+aclError aclsimAskQuietlyAbout(uint32_t eventFlags) {
+    return note_call([&](Check &check) { check.ask_quietly_about(eventFlags); });
+}
+
+aclError aclsimNoteGivenOut(const void *address, size_t size) {
+    const Call call("aclsimNoteGivenOut", __builtin_return_address(0));
+    return note_call([&](Check &check) { check.give_out(address, size); });
+}
+
+aclError aclsimNoteReusable(const void *address, size_t size) {
+    return note_call([&](Check &check) { check.forget_uses(address, size); });
+}
+
+aclError aclsimNamePart(const void *address, const char *name) {
+    return answer([&] {
+        aclsim::require(name, "name");
+        note_call([&](Check &check) { check.name_part(address, name); });
+    });
 }
 
 aclError aclsimNoteEnd(void) {

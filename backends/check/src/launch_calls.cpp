@@ -72,5 +72,9 @@ aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
-    return FORWARD(aclmdlRIExecuteAsync, check.add_unseen_task(stream), modelRI, stream);
+    return FORWARD(aclmdlRIExecuteAsync, check.add_execution(stream), modelRI, stream);
+}
+
+aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
+    return FORWARD(aclmdlRIExecute, check.note_execution(), modelRI, timeout);
 }

@@ -44,6 +44,39 @@ aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle
     return FORWARD(aclrtMapMem, check.allocate(virPtr, size, BlockKind::Shared), virPtr, size, offset, handle, flags);
 }
 
+aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
+    return FORWARD(aclrtMallocForTaskScheduler, check.allocate(*devPtr, size, BlockKind::Device), devPtr, size, policy,
+                   cfg);
+}
+
+// --- memory of several processes -------------------------------------------------------------------------------------
+
+aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags) {
+    return FORWARD(aclrtIpcMemGetExportKey, check.share(devPtr), devPtr, size, key, len, flags);
+}
+
+aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
+                                         uint64_t *shareableHandle) {
+    return FORWARD(aclrtMemExportToShareableHandle, check.share_mapped(), handle, handleType, flags, shareableHandle);
+}
+
+aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType shareType,
+                                           void *shareableHandle) {
+    return FORWARD(aclrtMemExportToShareableHandleV2, check.share_mapped(), handle, flags, shareType, shareableHandle);
+}
+
+aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle) {
+    return FORWARD(aclrtMemImportFromShareableHandle, check.share_mapped(), shareableHandle, deviceId, handle);
+}
+
+aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, uint64_t flags,
+                                             aclrtDrvMemHandle *handle) {
+    return FORWARD(aclrtMemImportFromShareableHandleV2, check.share_mapped(), shareableHandle, shareType, flags,
+                   handle);
+}
+
+// --- frees -----------------------------------------------------------------------------------------------------------
+
 // Frees are noted first: as soon as the runtime has the memory, another thread may get it.
 
 aclError aclrtFree(void *devPtr) { return FORWARD_AFTER_NOTE(aclrtFree, check.free(devPtr), devPtr); }

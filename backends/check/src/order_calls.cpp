@@ -1,5 +1,7 @@
 // Events, notifies and values: what orders streams.
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "call.h"
 #include "operands.h"
@@ -10,8 +12,18 @@ using aclsim::Point;
 namespace {
 
 void create(Check &check, aclrtEvent event, uint32_t flags, bool is_new_mode) {
+    EventState state;
     const bool is_manual = !is_new_mode && (flags & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL)) != 0;
-    check.create_event(event, is_manual, (flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)) != 0);
+    state.manual = is_manual ? std::make_unique<Latch>() : nullptr;
+    state.is_unseen = (flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)) != 0;
+    state.flags = is_new_mode ? flags : 0;
+    check.create_event(event, std::move(state));
+}
+
+void open_of_other_process(Check &check, aclrtEvent event) {
+    EventState state;
+    state.is_unseen = true;
+    check.create_event(event, std::move(state));
 }
 
 std::function<bool(std::uint64_t)> counts(const aclrtCntNotifyWaitInfo &info) {
@@ -46,11 +58,21 @@ std::function<bool(std::uint64_t)> compares(std::uint64_t wanted, uint32_t flag)
 // Learns of the records that were the newest before the call, if its code, or what it has written, says that they are
 // complete.
 template <auto *kFunction, class Complete, class... Arguments>
-[[gnu::always_inline]] inline aclError ask(const char *name, aclrtEvent event, Complete are_complete,
-                                           Arguments &&...arguments) {
+[[gnu::always_inline]] inline aclError synchronize(const char *name, aclrtEvent event, Complete are_complete,
+                                                   Arguments &&...arguments) {
     return forward_if<kFunction>(
         name, are_complete, [&](Check &check) { return check.records_of(event); },
         [](Check &check, const Points &records) { check.learn(records); }, arguments...);
+}
+
+// Does the same for a call that does not wait.
+template <auto *kFunction, class Complete, class... Arguments>
+[[gnu::always_inline]] inline aclError query(const char *name, aclrtEvent event, Complete are_complete,
+                                             Arguments &&...arguments) {
+    return forward_if<kFunction>(
+        name, are_complete, [&](Check &check) { return check.records_of(event); },
+        [&](Check &check, const Points &records) { check.learn(records, check.how_query_is_made(event)); },
+        arguments...);
 }
 
 }  // namespace
@@ -70,7 +92,7 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
 }
 
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
-    return FORWARD(aclrtIpcOpenEventHandle, check.create_event(*event, false, true), handle, event);
+    return FORWARD(aclrtIpcOpenEventHandle, open_of_other_process(check, *event), handle, event);
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
@@ -87,15 +109,16 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-    return FORWARD(aclrtStreamWaitEvent, check.wait_for_event(event, stream), stream, event);
+    return FORWARD(aclrtStreamWaitEvent, check.wait_for_event(event, stream, false), stream, event);
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-    return FORWARD(aclrtStreamWaitEventWithTimeout, check.wait_for_event(event, stream), stream, event, timeout);
+    return FORWARD(aclrtStreamWaitEventWithTimeout, check.wait_for_event(event, stream, false), stream, event, timeout);
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
-    return FORWARD(aclrtStreamWaitEventWithFlag, check.wait_for_event(event, stream), stream, event, timeout, flag);
+    return FORWARD(aclrtStreamWaitEventWithFlag, check.wait_for_event(event, stream, flag == ACL_EVENT_WAIT_EXTERNAL),
+                   stream, event, timeout, flag);
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
@@ -103,29 +126,29 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-    return ask<aclrtSynchronizeEvent>("aclrtSynchronizeEvent", event, kIsEndOfWait, event);
+    return synchronize<aclrtSynchronizeEvent>("aclrtSynchronizeEvent", event, kIsEndOfWait, event);
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-    return ask<aclrtSynchronizeEventWithTimeout>("aclrtSynchronizeEventWithTimeout", event, kIsEndOfWait, event,
-                                                 timeout);
+    return synchronize<aclrtSynchronizeEventWithTimeout>("aclrtSynchronizeEventWithTimeout", event, kIsEndOfWait, event,
+                                                         timeout);
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
-    return ask<aclrtQueryEvent>(
+    return query<aclrtQueryEvent>(
         "aclrtQueryEvent", event,
         [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_EVENT_STATUS_COMPLETE; }, event, status);
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
-    return ask<aclrtQueryEventStatus>(
+    return query<aclrtQueryEventStatus>(
         "aclrtQueryEventStatus", event,
         [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_EVENT_RECORDED_STATUS_COMPLETE; }, event,
         status);
 }
 
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
-    return ask<aclrtQueryEventWaitStatus>(
+    return query<aclrtQueryEventWaitStatus>(
         "aclrtQueryEventWaitStatus", event,
         [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_EVENT_WAIT_STATUS_COMPLETE; }, event, status);
 }

@@ -30,9 +30,10 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
-    return synchronize<aclrtStreamQuery>(
-        "aclrtStreamQuery", of_stream(stream),
-        [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_STREAM_STATUS_COMPLETE; }, stream, status);
+    const auto is_over = [&](aclError code) { return code == ACL_SUCCESS && *status == ACL_STREAM_STATUS_COMPLETE; };
+    return forward_if<aclrtStreamQuery>(
+        "aclrtStreamQuery", is_over, of_stream(stream),
+        [](Check &check, const Points &tasks) { check.learn(tasks, check.how_query_is_made()); }, stream, status);
 }
 
 aclError aclrtSynchronizeDevice() {

@@ -83,15 +83,20 @@ void Detector::enqueue(Owned action) {
     drain();
 }
 
+// Leaves the task in the queue, but in no stream.
+void Detector::discard(Action &task) {
+    task.is_over = task.is_dropped = true;
+    task.lane->close(task);
+    task.lane = nullptr;
+}
+
 void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how,
                       std::vector<Operand> operands) {
     Lane &lane = lane_of(stream.serial);
     lane.number = stream.number;
     lane.device = stream.device;
     if (Action *withdrawn = lane.find_open(sequence)) {  // its place in the stream is taken by this task
-        withdrawn->is_over = withdrawn->is_dropped = true;
-        lane.close(*withdrawn);
-        withdrawn->lane = nullptr;
+        discard(*withdrawn);
     }
     Owned action = make(Action::Kind::Task, how.caller.thread);
     action->lane = &lane;
@@ -106,6 +111,9 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     action->after.swap(lane.early);
     if (how.is_call && how.caller.task.stream != 0) {
         action->after.push_back({how.caller.task.stream, how.caller.task.sequence, 0});
+    }
+    if (const Action *const execution = how.is_call ? nullptr : find_open(how.launch)) {  // waits before it
+        action->after.insert(action->after.end(), execution->after.begin(), execution->after.end());
     }
     lane.open.push_back(action.get());
     enqueue(std::move(action));
@@ -151,6 +159,23 @@ void Detector::end_task(Point task, bool is_dropped) {
     if (!lane->parked.empty()) {
         retry_parked();
     }
+    drain();
+}
+
+void Detector::withdraw(Point task) {
+    Action *const action = find_open(task);
+    if (action == nullptr) {
+        return;
+    }
+    Lane &lane = *action->lane;
+    const auto is_it = [&](const std::unique_ptr<Action> &it) { return it.get() == action; };
+    if (std::any_of(lane.parked.begin(), lane.parked.end(), is_it)) {
+        end_task(task, /*is_dropped=*/true);
+        return;
+    }
+    discard(*action);
+    lane.early = std::move(action->after);  // order and waits before it are those of the next task
+    lane.early_vain = action->vain;
     drain();
 }
 

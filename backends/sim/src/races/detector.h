@@ -67,6 +67,8 @@ class Detector {
     bool replace_operands(Point task, const std::vector<Operand> &operands);
     PlaceId place_of(Point task) const;  // place of the call that submitted it
     void end_task(Point task, bool is_dropped);
+    // Takes back the newest task of a stream, which has not ended: its call was refused.
+    void withdraw(Point task);
     void end_stream(std::uint64_t stream, const Caller &caller);
 
     // --- order ------------------------------------------------------------------------------------------------------
@@ -112,6 +114,7 @@ class Detector {
     Owned make(Action::Kind kind, std::uint32_t thread);
     Action *find_open(Point task) const;
     void enqueue(Owned action);
+    void discard(Action &task);
 
     void drain();
     void see(Owned action);
