@@ -42,7 +42,7 @@ std::uint32_t current_device() {
     return static_cast<std::uint32_t>(device);
 }
 
-bool is_on(const char *name) {
+bool is_set(const char *name) {
     const char *const variable = std::getenv(name);
     return variable != nullptr && std::string(variable) == "1";
 }
@@ -105,8 +105,8 @@ Check &Check::get() {
 bool Check::exists() { return g_process->check.load(std::memory_order_acquire) != nullptr; }
 
 Check::Check()
-    : reports_(places_, output_, is_on("ASCEND_RT_CHECK_EVERY_COUNT")),
-      detector_(reports_, output_, is_on("ASCEND_RT_CHECK_HOST_THREADS")) {
+    : reports_(places_, output_, is_set("ASCEND_RT_CHECK_EVERY_COUNT")),
+      detector_(reports_, output_, is_set("ASCEND_RT_CHECK_HOST_THREADS")) {
     begin_findings();
     write_unseen(
         "work that libraries give to a device past the functions of the runtime, other processes, and loads and stores "
