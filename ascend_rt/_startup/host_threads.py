@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order between the threads of a program, noted for the race check (``ascend-rt check --host-threads``).
+"""Order between the threads of a program, noted for the race check (``ascend-rt check``).
+
+Without ``--host-threads`` all threads of the program have one clock, and only the handovers of host functions count.
 
 :func:`install` replaces what Python's libraries order threads by: starts and joins of threads, locks, events, queues,
 futures, and calls into event loops. A thread releases its knowledge under the address of an object, and another one
@@ -254,6 +256,8 @@ def _call_soon_threadsafe(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def install() -> None:
     """Follow the order of threads from now on; locks that exist are not followed."""
+    if _replaced:
+        return
     from asyncio import base_events
 
     _replace(threading, "Lock", _Lock)

@@ -16,6 +16,7 @@ from ascend_rt._check.frames import innermost
 from ascend_rt._check.ignores import KINDS, comments, separate
 from ascend_rt._check.reading import read_file
 from ascend_rt._runtime import driver
+from ascend_rt._startup import host_threads
 
 _CHECKS = "ASCEND_RT_SIM_CHECK"
 _DIRECTORY = "ASCEND_RT_SIM_CHECK_DIRECTORY"
@@ -52,6 +53,9 @@ def turn_on(checks: tuple[str, ...]) -> tempfile.TemporaryDirectory[str] | None:
     if missing and driver._opened is not None:
         raise ValueError(f"the runtime was used before; run pytest with --ascend-check={','.join(missing)}")
     os.environ[_CHECKS] = ",".join([*on, *missing])
+    if "races" in checks:
+        os.environ["ASCEND_RT_CHECK_HANDOVERS"] = "1"  # in processes that the tests start
+        host_threads.install()
     os.environ["ASCEND_RT_CHECK_EVERY_COUNT"] = "1"  # a test may cause what an earlier one has caused
     os.environ.setdefault("ASCEND_RT_SIM_DEADLOCK", "fail")  # else a deadlock ends the process, with all further tests
     if os.environ.get(_DIRECTORY):  # set by ascend-rt check, or by the process that started this one

@@ -24,6 +24,12 @@ void run(void *host_function) {
     const std::unique_ptr<HostFunction> self(static_cast<HostFunction *>(host_function));
     const Call::Outside outside;
     if (self->blocks) {
+        if (!aclsim::has_place_provider()) {  // as RaceCheck::started(): it may say to any thread that it runs
+            note([&](Check &check) {
+                check.learn({self->task});
+                return true;
+            });
+        }
         const Point outer = std::exchange(t_running, self->task);
         self->function(self->data);
         t_running = outer;

@@ -74,6 +74,38 @@ def test_a_race_fails_the_test_that_has_it(run, tmp_path: Path) -> None:
     assert "test_race.py:9 in load ← 20 in test_main" in done.stdout
 
 
+HAND_OVER = """\
+import threading
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async, fill_async
+
+Device(0).set_current()
+
+
+def main():
+    a, b, memory, source, done = Stream(), Stream(), Buffer(4096), PinnedBuffer(4096), threading.Event()
+    BEFORE
+    a.launch_host_func(done.set)
+    BEHIND
+    assert done.wait(60)
+    fill_async(memory, 1, b)
+    a.synchronize()
+    b.synchronize()
+"""
+COPY = "copy_async(memory, source, a)"
+
+
+def test_a_thread_follows_a_host_function_that_it_waits_for(run, tmp_path: Path) -> None:
+    ordered = HAND_OVER.replace("BEFORE", COPY).replace("BEHIND", "")
+    late = HAND_OVER.replace("BEHIND", COPY).replace("BEFORE", "")
+    for program, status in ((ordered, 0), (late, 1)):
+        (tmp_path / "train.py").write_text(f"{program}\n\nmain()\n", encoding="utf-8")
+        (tmp_path / "test_train.py").write_text(program.replace("def main", "def test_main"), encoding="utf-8")
+        done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+        assert done.returncode == status, done.stderr
+        tested = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--ascend-check", ASCEND_RT_BACKEND="sim")
+        assert tested.returncode == status, tested.stdout
+
+
 def test_a_wrong_use_of_memory_is_found(run, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "from ascend_rt import Buffer, Device, ffi, lib\nDevice(0).set_current()\nmemory = Buffer(100)\n"
@@ -144,16 +176,25 @@ int main(void) {
 """
 
 
-def test_a_c_program_has_the_lines_of_its_source(run, tmp_path: Path) -> None:
+@pytest.fixture
+def check_c(run, tmp_path: Path):
+    """Return a function that compiles a program in C and checks it."""
     compiler = shutil.which("cc")
     if compiler is None or shutil.which("addr2line") is None:
         pytest.skip("needs a C compiler and addr2line")
     library = driver.library().path
-    (tmp_path / "program.c").write_text(PROGRAM, encoding="utf-8")
-    subprocess.run([compiler, "-g", "-O0", "program.c", library, "-o", "program"], cwd=tmp_path, check=True)
-    done = run(
-        "-m", "ascend_rt", "check", "--backend", "sim", "--", "./program", LD_LIBRARY_PATH=os.path.dirname(library)
-    )
+
+    def check_program(text: str):
+        (tmp_path / "program.c").write_text(text, encoding="utf-8")
+        subprocess.run([compiler, "-g", "-O0", "program.c", library, "-o", "program"], cwd=tmp_path, check=True)
+        command = ("-m", "ascend_rt", "check", "--backend", "sim", "--", "./program")
+        return run(*command, LD_LIBRARY_PATH=os.path.dirname(library))
+
+    return check_program
+
+
+def test_a_c_program_has_the_lines_of_its_source(check_c) -> None:
+    done = check_c(PROGRAM)
     assert done.returncode == 1
     assert done.stderr == (
         "race: 100 bytes of device memory 1 (allocated program.c:12), write after write, not ordered\n"
@@ -163,3 +204,14 @@ def test_a_c_program_has_the_lines_of_its_source(run, tmp_path: Path) -> None:
         "  fix: record on stream 2 after line 13, wait on stream 3 before line 14\n"
         "\n1 race in 1 process\n"
     )
+
+
+def test_a_c_program_follows_a_host_function_for_which_it_polls(check_c) -> None:
+    polls = PROGRAM.replace(
+        "int main", "static int has_run;\nstatic void run(void *data) { *(int *)data = 1; }\nint main"
+    )
+    polls = polls.replace("#include", "int aclrtLaunchHostFunc(void *, void (*)(void *), void *);\n#include", 1)
+    wait = "    code += aclrtLaunchHostFunc(a, run, &has_run);\n    while (!*(volatile int *)&has_run) {}\n"
+    polls = polls.replace("    code += fill(memory, b);\n", f"{wait}    code += fill(memory, b);\n")
+    done = check_c(polls)
+    assert (done.returncode, done.stderr) == (0, "no findings in 1 process\n")

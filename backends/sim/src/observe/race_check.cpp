@@ -165,6 +165,16 @@ void RaceCheck::changed(const Moment &, const Stream &stream, const Task &, cons
     kept_[&now] = {place, how.batch, operands_of(how.accesses, place)};
 }
 
+// A host function may say to any thread that it runs. Python's handovers are noted (host_released); in another program
+// the host knows from the start of the function on all that precedes it: order may be assumed that is not there, but
+// none is overlooked.
+void RaceCheck::started(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
+    if (task.info().has(kRunsProgram) && !has_place_provider()) {
+        const Guard guard(mutex_);
+        detector_.learn({thread_number()}, stream.point(task), 0, races::Learned::OfTask);
+    }
+}
+
 void RaceCheck::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
     const Guard guard(mutex_);
     detector_.end_task(stream.point(task), /*is_dropped=*/false);

@@ -24,6 +24,7 @@ class RaceCheck final : public Observer {
 
     void stream_destroyed(const Moment &, const Stream &) override REQUIRES(engine_lock);
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
+    void started(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
     void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
     void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
     void replayed(const Moment &, const Stream &, const Task &kept, const Task &replay) override REQUIRES(engine_lock);

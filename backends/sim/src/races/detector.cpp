@@ -264,6 +264,9 @@ void Detector::publish(Point task) {
 }
 
 void Detector::give(const Caller &caller, const void *key) {
+    if (!separates_threads_ && caller.task.stream == 0) {
+        return;  // the threads of the program have one clock anyway
+    }
     Owned action = make(Action::Kind::HostGives, caller.thread);
     action->key = key;
     if (caller.task.stream != 0) {
@@ -273,6 +276,9 @@ void Detector::give(const Caller &caller, const void *key) {
 }
 
 void Detector::take(const Caller &caller, const void *key) {
+    if (queue_.empty() && given_.count(key) == 0) {
+        return;  // nothing was handed over
+    }
     Owned action = make(Action::Kind::HostTakes, caller.thread);
     action->key = key;
     enqueue(std::move(action));
@@ -553,7 +559,7 @@ void Detector::take_host_order(Action &action) {
     for (const Before &before : action.after) {
         join(knowledge, lane, action, before);
         const Lane *const source = find_lane(before.stream);
-        if (source != nullptr && !action.is_quiet && !gives) {
+        if (source != nullptr && !action.is_quiet && !gives && action.place != 0) {
             host_waits_[source->id] = {action.place, source->step_of(before.sequence)};
         }
     }

@@ -37,6 +37,8 @@ void set_place_provider(const PlaceProvider &provider) {
     g_capture.store(provider.capture, std::memory_order_release);
 }
 
+bool has_place_provider() { return g_capture.load(std::memory_order_relaxed) != nullptr; }
+
 std::int32_t provided_frames(aclsimCallFrame *frames, std::int32_t most) {
     const aclsimCaptureFrames capture = g_capture.load(std::memory_order_acquire);
     return capture == nullptr ? 0 : capture(frames, most);

@@ -32,6 +32,7 @@ struct PlaceProvider {
     aclsimNameFrame name = nullptr;
 };
 void set_place_provider(const PlaceProvider &provider);
+bool has_place_provider();
 // Writes the frames that the provider knows of the calling thread, and returns their number.
 std::int32_t provided_frames(aclsimCallFrame *frames, std::int32_t most);
 // Sets the place of calls of the thread for which the provider knows no frames.
