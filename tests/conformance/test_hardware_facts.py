@@ -18,11 +18,11 @@ from ascend_rt_measure.verify.cases import facts, groups
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "semantics" / "hardware_seen.md"
 TRIED = [
-    pytest.param(group, product, id=f"{group.name}-{product}", marks=pytest.mark.simulator(kind))
+    pytest.param(group, product, id=f"{group.name}-{product}", marks=[pytest.mark.simulator(kind), *marks])
     for group in groups().values()
     if group.section == "facts"
-    for product in group.products
     for kind in ["held tasks" if group.needs_simulator() else "products"]
+    for product, *marks in [(group.products[0],), *((other, pytest.mark.full) for other in group.products[1:])]
 ]
 
 

@@ -64,6 +64,7 @@ def members(profile: Any, path: tuple[str, ...] = ()) -> set[tuple[Any, ...]]:
     return {found for name, value in profile.items() for found in members(value, (*path, name))}
 
 
+@pytest.mark.full
 @settings(max_examples=cases(10), deadline=None)
 @given(answers, answers, limits, latencies)
 def test_the_simulator_takes_the_profile(card: Any, simulator: Any, limits: Any, latencies: Any) -> None:

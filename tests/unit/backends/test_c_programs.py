@@ -117,6 +117,7 @@ def compile_all(sources: list[Path], standard: str) -> None:
     output("cc", "-x", language, f"-std={standard}", *STRICT, f"-I{include_directory()}", *sources)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("standard", STANDARDS)
 def test_every_header_stands_alone(tmp_path: Path, standard: str) -> None:
     sources = []

@@ -108,6 +108,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("layer", ["raw", "facade", "pyacl"])
 def test_an_iteration_makes_the_calls_that_the_list_says(
     pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, run: Run
@@ -156,6 +157,7 @@ def test_smoke_run_has_a_result_for_every_benchmark(
     assert set(summary["benchmarks"]) == {name for _, name in expected}
 
 
+@pytest.mark.full
 def test_smoke_run_of_the_bindings_has_a_result_for_every_contestant(load: Any, tmp_path: Path, run: Run) -> None:
     output = tmp_path / "results.json"
 

@@ -86,6 +86,7 @@ def problems(path: Path, text: str) -> Iterator[str]:
             yield f"{at(found)}: not of the form 'section N [obs]'"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tree", TREES)
 def test_every_citation_has_a_target(tree: str) -> None:
     files = [path for path in sorted((ROOT / tree).rglob("*")) if path.suffix in SUFFIXES and path != Path(__file__)]

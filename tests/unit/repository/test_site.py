@@ -141,6 +141,7 @@ def write_inventories(directory: Path) -> None:
         (directory / f"{project}.inv").write_bytes(head.encode() + names_of)
 
 
+@pytest.mark.full
 def test_names_of_python_and_numpy_lead_to_their_documents(tmp_path: Path) -> None:
     write_inventories(tmp_path)
     page = build(tmp_path)
@@ -149,6 +150,7 @@ def test_names_of_python_and_numpy_lead_to_their_documents(tmp_path: Path) -> No
     assert page.count(DOCUMENTS["copy"]) == 1  # in our docstrings the name is that of our function
 
 
+@pytest.mark.full
 def test_without_inventories_names_are_no_links_and_objects_lead_to_their_declarations(tmp_path: Path) -> None:
     page = build(tmp_path)
     assert "https://docs.python.org" not in page

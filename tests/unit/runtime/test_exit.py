@@ -374,6 +374,7 @@ class TestVendor:
         assert "AclWarning: " in ended.stderr
         assert "work is still pending on device 1" in ended.stderr
 
+    @pytest.mark.full
     @pytest.mark.parametrize("name", ["aclrtSynchronizeDeviceWithTimeout", "aclrtResetDevice", "aclFinalize"])
     def test_a_call_that_never_returns_does_not_keep_the_process(self, run: Any, vendor: Any, name: str) -> None:
         ended = run("-c", VENDOR, ASCEND_RT_LIBRARY=vendor(**{name: NEVER_RETURN}))

@@ -130,6 +130,7 @@ def combinations() -> Iterator[object]:
         yield pytest.param(name, backend, loaded, marks=marks)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "backend", "loaded"), list(combinations()))
 def test_every_combination(run, toolkits, good, sim_path, name: str, backend: str, loaded: str) -> None:
     preloaded = {"nothing": (), "vendor": (str(good),), "simulator": (str(sim_path),)}[loaded]
@@ -167,6 +168,7 @@ def test_a_broken_library_that_is_loaded_already_is_not_gone_around(run, toolkit
     assert chosen(run("-c", PRELOAD, str(loaded), ASCEND_RT_BACKEND="sim"))[0] == "sim"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in LOOKALIKES if LOOKALIKES[name].fault])
 def test_a_library_that_is_named_is_refused_by_name(run, toolkits, name: str) -> None:
     seconds = "0.5" if name == "hang" else "30"

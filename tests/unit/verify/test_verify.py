@@ -48,6 +48,7 @@ def test_other_products_are_not_compared_with_the_recordings(verify: Verify, rep
     assert report()["product"] == product
 
 
+@pytest.mark.full
 def test_without_a_terminal_a_line_tells_of_each_section(verify: Verify) -> None:
     ended = verify("--smoke", "--only", "g02_init,g10_device,fact_4.6,limits")
     assert ended.stderr.splitlines() == ["recordings: 2 of 2", "facts: 1 of 1", f"limits: {len(CASES)} of {len(CASES)}"]
@@ -78,6 +79,7 @@ def test_no_device_is_an_error(verify: Verify, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.full
 def test_the_report_names_nobody(verify: Verify, report: Any, tmp_path: Path) -> None:
     verify("--only", f"{FEW},latencies,limits", "--smoke")
     text = json.dumps(report())

@@ -22,6 +22,7 @@ from ascend_rt_measure.verify.cases import groups
 pytestmark = pytest.mark.simulator("independent")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="look-alikes are ELF libraries")
 class TestDefects:
     """Each defect is reported, and the rest goes on."""

@@ -122,6 +122,7 @@ def test_limits(run: Results) -> None:
             assert (result["value"], result["ended"]) == (limits.SMOKE.most_objects, "bound")
 
 
+@pytest.mark.full
 @pytest.mark.simulator("products")
 @pytest.mark.parametrize(("product", "depth"), [("910B", 1792), ("910C", 1792), ("310B", 2010), ("950", 2014)])
 def test_the_depth_of_a_queue(product: str, depth: int, run: Results) -> None:
@@ -222,6 +223,7 @@ def test_a_device_that_cannot_be_set(program: str, run: Results) -> None:
     assert errors(found) == dict.fromkeys(PROGRAMS[program], error)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("program", "function", "failing"),
     [
@@ -242,6 +244,7 @@ def test_a_function_that_is_missing_is_named(program: str, function: str, failin
     assert errors(results(done.stdout)) == dict.fromkeys(failing, error)
 
 
+@pytest.mark.full
 @pytest.mark.simulator("held tasks")
 @pytest.mark.parametrize(
     ("program", "finished", "hanging"), [("latencies", "empty_call", "query"), ("limits", "devices", "queue_depth")]
