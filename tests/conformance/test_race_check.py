@@ -205,6 +205,15 @@ RACES = {
         WORD + "ok(lib.aclrtValueWrite(address(z), 7, 0, raw(c)))\nc.synchronize()\n" + WRITE + AWAIT + READ,
         RACE,
     ),
+    "value that an earlier write satisfies": (
+        WORD
+        + "ok(lib.aclrtValueWrite(address(z), 1, 0, raw(a)))\n"
+        + WRITE
+        + "ok(lib.aclrtValueWrite(address(z), 2, 0, raw(a)))\n"
+        + "ok(lib.aclrtValueWait(address(z), 1, lib.ACL_STREAM_WAIT_VALUE_GEQ, raw(b)))\n"
+        + READ,
+        RACE,
+    ),
     "destroyed event": (WRITE + "e.record(a); e.close(); e = Event(); b.wait(e)\n" + READ, RACE),
 }
 
@@ -217,6 +226,12 @@ def test_nothing_is_reported(program: str) -> None:
 @pytest.mark.parametrize(("program", "races"), RACES.values(), ids=RACES)
 def test_races_are_reported(program: str, races: list[str]) -> None:
     assert races_of(program) == races
+
+
+def test_a_counting_notify_orders_behind_no_more_than_its_wait_needs() -> None:
+    program = "n = CountingNotify()\nn.record(1, a, operation='add')\n" + WRITE + "n.record(1, a, operation='add')\n"
+    for number, races in ((2, []), (1, RACE)):
+        assert races_of(f"{program}n.wait({number}, b)\n{READ}", {"ASCEND_RT_SIM_PRODUCT": "950"}) == races
 
 
 def test_a_counting_notify_orders_behind_all_that_have_added_to_it() -> None:

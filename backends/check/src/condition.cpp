@@ -1,6 +1,7 @@
 #include "condition.h"
 
 #include <algorithm>
+#include <map>
 
 namespace aclsim::wrapped {
 
@@ -80,6 +81,7 @@ std::vector<Bound> Counter::record(Point task, aclrtCntNotifyRecordMode mode, st
     switch (mode) {
         case ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE:
             value_ = value;
+            changes_.clear();
             break;
         case ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE:
             value_ += value;
@@ -91,21 +93,32 @@ std::vector<Bound> Counter::record(Point task, aclrtCntNotifyRecordMode mode, st
             value_ &= value;
             break;
     }
-    contributors_[task.stream] = task.sequence;
+    changes_.push_back({task, value_});
+    if (changes_.size() > kMost) {
+        changes_.pop_front();
+    }
     return settle();
 }
 
 void Counter::reset() {
     value_ = 0;
-    contributors_.clear();
+    changes_.clear();
 }
 
 std::optional<Points> Counter::match(const Wait &wait) {
     if (!wait.accepts(value_)) {
         return std::nullopt;
     }
+    std::size_t accepted = changes_.size();
+    while (accepted > 0 && wait.accepts(changes_[accepted - 1].value)) {
+        --accepted;
+    }
+    std::map<std::uint64_t, std::uint64_t> newest;  // of each stream
+    for (std::size_t i = 0; i < std::min(accepted + 1, changes_.size()); ++i) {
+        newest[changes_[i].record.stream] = changes_[i].record.sequence;
+    }
     Points records;
-    for (const auto &it : contributors_) {
+    for (const auto &it : newest) {
         records.push_back({it.first, it.second});
     }
     if (wait.clears) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -86,7 +85,8 @@ class Notify final : public Condition {
     std::deque<Point> records_;
 };
 
-// A wait comes after all records that have changed the number since it was set or cleared.
+// A wait comes after the records that have changed the number since it was set or cleared, up to the one from which on
+// it was accepted.
 class Counter final : public Condition {
   public:
     std::vector<Bound> record(Point task, aclrtCntNotifyRecordMode mode, std::uint32_t value);
@@ -94,8 +94,13 @@ class Counter final : public Condition {
 
   private:
     std::optional<Points> match(const Wait &wait) override;
+    static constexpr std::size_t kMost = 1024;  // older records are forgotten
+    struct Change {
+        Point record;
+        std::uint32_t value;
+    };
     std::uint32_t value_ = 0;
-    std::map<std::uint64_t, std::uint64_t> contributors_;  // newest record of each stream
+    std::deque<Change> changes_;
 };
 
 }  // namespace aclsim::wrapped

@@ -106,6 +106,45 @@ def test_a_thread_follows_a_host_function_that_it_waits_for(run, tmp_path: Path)
         assert tested.returncode == status, tested.stdout
 
 
+CLOSED_BY_A_THREAD = """\
+import os, threading
+from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill_async
+
+device = Device(0)
+device.set_current()
+b, filled, buffer, out = Stream(), Event(), Buffer(4096), PinnedBuffer(4096)
+recorded, waits = threading.Event(), threading.Event()
+is_closed, closes = os.pipe()  # orders nothing that the check follows
+
+
+def produce():
+    device.set_current()
+    with Stream() as a:
+        fill_async(buffer, 1, a)
+        filled.record(a)
+        recorded.set()
+        waits.wait()
+    os.write(closes, b"1")
+
+
+thread = threading.Thread(target=produce)
+thread.start()
+recorded.wait()
+b.wait(filled)
+waits.set()
+os.read(is_closed, 1)
+copy_async(out, buffer, b)
+b.synchronize()
+thread.join()
+"""
+
+
+def test_a_wait_is_bound_to_a_record_of_a_stream_that_another_thread_has_closed(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(CLOSED_BY_A_THREAD, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "train.py")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_wrong_use_of_memory_is_found(run, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "from ascend_rt import Buffer, Device, ffi, lib\nDevice(0).set_current()\nmemory = Buffer(100)\n"

@@ -12,6 +12,7 @@ namespace {
 // More actions than this do not wait for the end of a task: the tasks of its stream are put aside.
 constexpr std::size_t kMostQueued = 1 << 18;
 constexpr std::size_t kMostSpare = 1024;
+constexpr std::size_t kMostEnded = 4096;
 constexpr std::size_t kMostCalls = 256;  // newest tasks of a stream that are remembered by name
 
 bool is_task(const Action &action) { return action.kind == Action::Kind::Task; }
@@ -447,7 +448,14 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
         return;
     }
     const Lane *const source = find_lane(before.stream);
-    if (source == nullptr || source == &lane) {
+    if (source == nullptr) {
+        if (const auto ended = ended_.find(before.stream); ended != ended_.end()) {
+            knowledge.learn(ended->second.known);
+            knowledge.learn(ended->second.lane, ended->second.base + before.sequence);
+        }
+        return;
+    }
+    if (source == &lane) {
         return;
     }
     const Step step = source->step_of(before.sequence);
@@ -585,6 +593,12 @@ void Detector::take_end_of_stream(Action &action) {
     host.known = std::move(knowledge).result();
     sharing_.host_knows(action.time, {*host.known, host.id, action.number});
     if (stream->open.empty()) {
+        ended_[stream->serial] = {stream->id, stream->base, stream->known};
+        ended_in_order_.push_back(stream->serial);
+        if (ended_in_order_.size() > kMostEnded) {
+            ended_.erase(ended_in_order_.front());
+            ended_in_order_.pop_front();
+        }
         vacant_.emplace_back(stream->id, stream->step_of(stream->newest));
         newest_ = nullptr;
         streams_.erase(action.launch.stream);

@@ -106,6 +106,12 @@ class Detector {
         PlaceId place;
         Step step;
     };
+    // A wait may be bound to a record of a stream that another thread has destroyed.
+    struct EndedStream {
+        LaneId lane;
+        Step base;
+        ClockRef known;
+    };
     using Owned = std::unique_ptr<Action>;
 
     Lane &lane_of(std::uint64_t serial);
@@ -146,6 +152,8 @@ class Detector {
     std::map<std::uint32_t, std::unique_ptr<Lane>> hosts_;              // by thread; 0: all threads
     std::vector<Lane *> parking_;                                       // lanes with parked actions
     std::vector<std::pair<LaneId, Step>> vacant_;                       // lanes of ended streams
+    std::unordered_map<std::uint64_t, EndedStream> ended_;              // the newest, by serial number
+    std::deque<std::uint64_t> ended_in_order_;
     LaneId lanes_ = 0;
     std::unordered_map<const void *, ClockRef> given_;
     ClockRef quiet_ = clock_zero();

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "engine/condition.h"
 #include "engine/core.h"
@@ -28,6 +30,8 @@ std::uint32_t changed(std::uint32_t value, const aclrtCntNotifyRecordInfo &info)
             return info.value;
     }
 }
+
+constexpr std::size_t kMostChanges = 64;
 
 bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info) {
     switch (info.mode) {
@@ -59,7 +63,7 @@ class NotifyRecordTask final : public Task {
         const std::uint32_t after = changed(before, info_);  // 1 for a shared notify, regardless of the value
         if (after != before) {
             const bool replaces = before == 0 || info_.mode == ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE;
-            notify_->note_change(stream.point(*this), replaces);
+            notify_->note_change({stream.point(*this), after}, replaces);
         }
         value = after;
         notify_->waiters_.wake(core_);
@@ -102,7 +106,7 @@ class NotifyWaitTask final : public ConditionTask {
         return true;
     }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        notify_->note_edges(core_, stream.point(*this));
+        notify_->note_edges(core_, stream.point(*this), info_);
     }
     Waiters &waiters() override { return notify_->waiters_; }
 
@@ -143,22 +147,34 @@ void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotif
     core.submit(stream, NotifyWaitTask(core, self, info));
 }
 
-void AnyNotify::note_change(const Point &record, bool replaces) {
+void AnyNotify::note_change(const Change &change, bool replaces) {
     if (replaces) {
-        changed_by_.clear();
+        changes_.clear();
     }
-    const auto of_stream = std::find_if(changed_by_.begin(), changed_by_.end(),
-                                        [&](const Point &it) { return it.stream == record.stream; });
-    if (of_stream != changed_by_.end()) {
-        *of_stream = record;
-    } else {
-        changed_by_.push_back(record);
+    if (changes_.size() >= kMostChanges) {  // of each stream the newest: order may be assumed that is not there
+        std::vector<Change> newest;
+        for (auto it = changes_.rbegin(); it != changes_.rend(); ++it) {
+            const auto is_of_stream = [&](const Change &its) { return its.record.stream == it->record.stream; };
+            if (std::none_of(newest.begin(), newest.end(), is_of_stream)) {
+                newest.push_back(*it);
+            }
+        }
+        changes_.assign(newest.rbegin(), newest.rend());
     }
+    changes_.push_back(change);
 }
 
-void AnyNotify::note_edges(Core &core, const Point &after) {
-    for (const Point &record : changed_by_) {
-        core.note_edge({record, after, Ordering::Notify});
+void AnyNotify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) {
+    auto end = changes_.end();
+    while (end != changes_.begin() && is_satisfied(std::prev(end)->value, info)) {
+        --end;
+    }
+    end += end != changes_.end() ? 1 : 0;
+    for (auto it = changes_.begin(); it != end; ++it) {
+        const auto is_of_stream = [&](const Change &its) { return its.record.stream == it->record.stream; };
+        if (std::none_of(std::next(it), end, is_of_stream)) {
+            core.note_edge({it->record, wait, Ordering::Notify});
+        }
     }
 }
 
@@ -200,26 +216,26 @@ Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &ke
 void Notify::record(Core &core, Lock &lock, Stream &stream) { AnyNotify::record(core, lock, stream, kSetBit); }
 
 // Stores the record of a shared notify in its page, because other processes record it, too.
-void Notify::note_change(const Point &record, bool replaces) {
-    AnyNotify::note_change(record, replaces);
+void Notify::note_change(const Change &change, bool replaces) {
+    AnyNotify::note_change(change, replaces);
     if (shared_) {
         Shared &shared = shared_->as<Shared>();
         shared.process = own_process();
-        shared.stream = record.stream;
-        shared.sequence = record.sequence;
+        shared.stream = change.record.stream;
+        shared.sequence = change.record.sequence;
     }
 }
 
-void Notify::note_edges(Core &core, const Point &after) {
+void Notify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) {
     if (!shared_) {
-        AnyNotify::note_edges(core, after);
+        AnyNotify::note_edges(core, wait, info);
         return;
     }
     const Shared &shared = shared_->as<Shared>();
     const std::uint64_t process = shared.process;
     if (process != 0) {
         core.note_edge(
-            {{shared.stream, shared.sequence}, after, Ordering::Notify, process == own_process() ? 0 : process});
+            {{shared.stream, shared.sequence}, wait, Ordering::Notify, process == own_process() ? 0 : process});
     }
 }
 
@@ -231,8 +247,8 @@ const std::string &Notify::export_key(Core &core, bool checks_process) {
     core.timer().start();  // waits that are already blocked poll from now on
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
-    if (bit_ != 0 && !changed_by_.empty()) {
-        note_change(Point(changed_by_.front()), /*replaces=*/true);
+    if (bit_ != 0 && !changes_.empty()) {
+        note_change(Change(changes_.front()), /*replaces=*/true);
     }
     shared.bit = bit_.load();
     shared.id = id;

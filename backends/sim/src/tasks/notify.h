@@ -42,13 +42,18 @@ class AnyNotify : public Object {
     virtual bool is_shared() const REQUIRES(engine_lock) { return false; }
     virtual std::string text() REQUIRES(engine_lock) = 0;
     virtual SyncKind sync_kind() const = 0;
-    // Notes a record that changed the value, and either replaces the effect of earlier records or adds to it.
-    virtual void note_change(const Point &record, bool replaces) REQUIRES(engine_lock);
-    // Notes that the records which produced the value precede the task.
-    virtual void note_edges(Core &core, const Point &after) REQUIRES(engine_lock);
+    // A record that changed the value to this one.
+    struct Change {
+        Point record;
+        std::uint32_t value;
+    };
+    // Notes a record that either replaces the effect of earlier ones or adds to it.
+    virtual void note_change(const Change &change, bool replaces) REQUIRES(engine_lock);
+    // Notes that the records which satisfied the wait precede it: those up to the one from which on the value did.
+    virtual void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
 
     Waiters waiters_;
-    std::vector<Point> changed_by_ GUARDED_BY(engine_lock);  // newest record of each stream
+    std::vector<Change> changes_ GUARDED_BY(engine_lock);  // in their order
 
   private:
     friend class NotifyRecordTask;
@@ -102,8 +107,8 @@ class Notify final : public AnyNotify {
     }
     std::string text() override { return "notify " + std::to_string(id); }
     SyncKind sync_kind() const override { return SyncKind::Notify; }
-    void note_change(const Point &record, bool replaces) override REQUIRES(engine_lock);
-    void note_edges(Core &core, const Point &after) override REQUIRES(engine_lock);
+    void note_change(const Change &change, bool replaces) override REQUIRES(engine_lock);
+    void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) override REQUIRES(engine_lock);
 
   private:
     static constexpr std::size_t kProcesses = 256;

@@ -1,5 +1,8 @@
 #include "tasks/value.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "engine/condition.h"
 #include "engine/core.h"
 #include "support/own_view.h"
@@ -37,7 +40,11 @@ class ValueWriteTask final : public Task, public TaskDetails {
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         values_.writes_.remove(stream, *this);
         if (values_.core_.observers().want(kOrder)) {
-            values_.last_written_[as_integer(address_)] = {stream.point(*this), value_};
+            auto &written = values_.written_[as_integer(address_)];
+            written.push_back({stream.point(*this), value_});
+            if (written.size() > Values::kMostWritten) {
+                written.pop_front();
+            }
         }
         __atomic_store_n(own_view(static_cast<std::uint64_t *>(address_)), value_, __ATOMIC_RELEASE);
         values_.waiters_.wake(values_.core_);
@@ -89,10 +96,14 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
     }
     // A different value was written by a copy, a kernel or the host, which do not report it.
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        const auto written = values_.last_written_.find(as_integer(address_));
-        if (written != values_.last_written_.end() && written->second.value == found_) {
-            core_.note_edge({written->second.task, stream.point(*this), Ordering::Value});
+        const auto written = values_.written_.find(as_integer(address_));
+        if (written == values_.written_.end() || written->second.back().value != found_) {
+            return;
         }
+        // The wait comes after the write from which on the value satisfied it: later ones were not needed.
+        const auto satisfied = std::find_if_not(written->second.rbegin(), written->second.rend(),
+                                                [&](const auto &it) { return is_satisfied(it.value, value_, flag_); });
+        core_.note_edge({std::prev(satisfied)->task, stream.point(*this), Ordering::Value});
     }
     Waiters &waiters() override { return values_.waiters_; }
 
@@ -105,7 +116,7 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
 };
 
 void Values::memory_released(std::uintptr_t begin, std::uint64_t size) {
-    last_written_.erase(last_written_.lower_bound(begin), last_written_.lower_bound(begin + size));
+    written_.erase(written_.lower_bound(begin), written_.lower_bound(begin + size));
 }
 
 void Values::write(Stream &stream, void *address, std::uint64_t value) {

@@ -1,7 +1,9 @@
 // Values in memory that streams write and wait for (events_streams_sync.md section 8).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 
@@ -32,12 +34,13 @@ class Values final : public ReleaseListener {
     Core &core_;
     Waiters waiters_;      // all woken by any write
     PendingTasks writes_;  // pending writes to any address
-    // Newest write to an address; kept only while an observer wants the order.
+    // Newest writes to an address, in their order; kept only while an observer wants the order.
     struct Written {
         Point task;
         std::uint64_t value;
     };
-    std::map<std::uintptr_t, Written> last_written_ GUARDED_BY(engine_lock);
+    static constexpr std::size_t kMostWritten = 64;
+    std::map<std::uintptr_t, std::deque<Written>> written_ GUARDED_BY(engine_lock);
 };
 
 }  // namespace aclsim
