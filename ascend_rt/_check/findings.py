@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from ascend_rt._check import symbols
-from ascend_rt._check.frames import Frame, Frames, innermost, native_in
+from ascend_rt._check.frames import Frame, Frames, innermost, is_file_of_user, native_in
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Access:
     task: int | None = None
     thread: int | None = None
     backward: bool = False  # made for the gradient of the operation at this place
+    launched: Frames = ()  # the call that launched the graph to which the access belongs
     process: int | None = None  # counted from 1, in a race between processes
 
 
@@ -64,6 +65,9 @@ class Fix:
     stream: int | None = None
     record_stream: int | None = None
     wait_stream: int | None = None
+    device: int | None = None  # of the stream; None: the first
+    record_device: int | None = None
+    wait_device: int | None = None
     record_after: Frames = ()
     wait_before: Frames = ()
     before: Frames = ()
@@ -223,7 +227,8 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
 def with_lines(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of C programs with the lines of their sources, where they can be found."""
     named = {text: frame for it in findings if isinstance(it, Report) for text, frame in native_in(it.text).items()}
-    lines = symbols.resolved([*_all_frames(findings), *named.values()])
+    frames = [*_all_frames(findings), *named.values()]
+    lines = symbols.resolved([frame for frame in frames if is_file_of_user(frame.file)])
     texts = {text: lines[frame] for text, frame in named.items() if frame in lines}
     return [_renamed(_mapped(each, lines), texts) for each in findings] if lines else list(findings)
 

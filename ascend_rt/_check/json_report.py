@@ -71,6 +71,8 @@ def _access(access: Access) -> dict[str, Any]:
         operation["process"] = access.process
     if access.backward:
         operation["backward"] = True
+    if access.launched:
+        operation["launched"] = _frames(access.launched)
     return {**operation, "name": words.of_operation(access), **numbers, "frames": _frames(access.frames)}
 
 

@@ -33,7 +33,7 @@ def access(line: Line) -> Access:
     """Return an access."""
     names = ("function", "kernel", "operand", "device", "stream", "task", "thread", "backward")
     known = {name: line[name] for name in names if line.get(name) is not None}
-    return Access(line["mode"], frames(line.get("frames")), **known)
+    return Access(line["mode"], frames(line.get("frames")), launched=frames(line.get("launched")), **known)
 
 
 def memory(line: Line) -> Memory:
@@ -47,7 +47,8 @@ def _reason(line: Line) -> Reason:
 
 
 def _fix(line: Line) -> Fix:
-    known: Line = {name: line.get(name) for name in ("stream", "record_stream", "wait_stream")}
+    streams = ("stream", "record_stream", "wait_stream", "device", "record_device", "wait_device")
+    known: Line = {name: line.get(name) for name in streams}
     known |= {name: frames(line.get(name)) for name in ("record_after", "wait_before", "before")}
     return Fix(line.get("case", ""), **known)
 

@@ -20,6 +20,7 @@ _MEMORY = {
     "pool": _Names("PoolBuffer", "pool memory"),
     "managed": _Names("ManagedBuffer", "managed memory"),
     "shared": _Names("IpcMemory", "shared memory"),
+    "mapped": _Names("MappedBuffer", "mapped memory"),
     "tensor": _Names("tensor", "tensor"),
 }
 

@@ -71,7 +71,9 @@ def of_wait(wait: Wait) -> str:
 
 def place_of(access: Access) -> str:
     """Return the stack that led to an access; in a backward pass, that of the operation which is differentiated."""
-    return f"backward of {stack(access.frames)}" if access.backward else stack(access.frames)
+    launch = innermost(access.launched)
+    launched = "" if launch is None else f", launched at {launch.place}"
+    return ("backward of " if access.backward else "") + stack(access.frames) + launched
 
 
 def of_memory(race: Race) -> str:
@@ -81,7 +83,8 @@ def of_memory(race: Race) -> str:
     if memory.made:
         name, verb = f"tensor {memory.name}" if memory.name else "a tensor", "made"
     else:
-        name, verb = names.of_memory(memory.kind, memory.number, in_python=_is_in_python(race)), "allocated"
+        kind = "mapped" if memory.function == "aclrtMapMem" else memory.kind
+        name, verb = names.of_memory(kind, memory.number, in_python=_is_in_python(race)), "allocated"
     return name if frame is None else f"{name} ({verb} {frame.place})"
 
 
@@ -101,6 +104,7 @@ WHY: dict[str, Callable[[Race], str]] = {
     "no_wait": lambda race: f"nothing orders the {race.second.mode} after the {race.first.mode}",
     "unbound_wait": lambda race: f"{_wait(race)} is for an event that had no record, so it orders nothing",
     "ignored_wait": lambda race: f"{_wait(race)} is ignored by the product, so it orders nothing",
+    "failed_wait": lambda race: f"{_wait(race)} reached its limit or failed, so it orders nothing",
     "not_synchronized": lambda race: f"the host did not synchronize with {_stream(_stream_of(race))}",
     "threads": lambda race: "nothing orders the two threads of the host",
     "other_process": lambda race: (
@@ -114,10 +118,21 @@ WHY: dict[str, Callable[[Race], str]] = {
 
 FIX: dict[str, Callable[[Race, Fix], str]] = {
     "event": lambda race, fix: (
-        f"record on {_stream(fix.record_stream)} after {Places(race).at(ends_of_fix(race)[0], 'line ')}, "
-        f"wait on {_stream(fix.wait_stream)} before {Places(race).at(ends_of_fix(race)[1], 'line ')}"
+        f"record on {_stream(fix.record_stream, fix.record_device)} after "
+        f"{Places(race).at(ends_of_fix(race)[0], 'line ')}, "
+        f"wait on {_stream(fix.wait_stream, fix.wait_device)} before {Places(race).at(ends_of_fix(race)[1], 'line ')}"
     ),
-    "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream)} before {Places(race).at(fix.before, 'line ')}",
+    "batch": lambda race, fix: (
+        f"put the two parts into separate batches at {Places(race).at(fix.before)}, or let them not overlap: "
+        "the parts of a batch have no order"
+    ),
+    "edge": lambda race, fix: (
+        f"order the two in the graph: record after {Places(race).at(ends_of_fix(race)[0], 'line ')}, and wait before "
+        f"{Places(race).at(ends_of_fix(race)[1], 'line ')}, on the streams of the capture"
+    ),
+    "synchronize": lambda race, fix: (
+        f"synchronize {_stream(fix.stream, fix.device)} before {Places(race).at(fix.before, 'line ')}"
+    ),
     "threads": lambda race, fix: (
         f"let one thread wait for the other before {Places(race).at(fix.before, 'line ')}: "
         "by a join, a queue or an event"
@@ -135,7 +150,7 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"wait for that before {Places(race).at(fix.before, 'line ')}"
     ),
     "free_later": lambda race, fix: (
-        f"synchronize {_stream(fix.stream)} before the free at {Places(race).at(fix.before)}, or free later"
+        f"synchronize {_stream(fix.stream, fix.device)} before the free at {Places(race).at(fix.before)}, or free later"
     ),
 }
 
@@ -149,8 +164,8 @@ def _stream_of(race: Race) -> int | None:
     return race.second.stream if race.first.stream is None else race.first.stream
 
 
-def _stream(number: int | None) -> str:
-    return "the stream" if number is None else f"stream {number}"
+def _stream(number: int | None, device: int | None = None) -> str:
+    return "the stream" if number is None else f"stream {number}" + (f" of device {device}" if device else "")
 
 
 def why(race: Race) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 _TRY_S = 0.02
+_installed: list[bool] = []
 
 
 class CheckedLock:
@@ -62,6 +63,12 @@ class CheckedRLock(CheckedLock):
 
 
 def install() -> None:
-    """Give programs these locks; locks that exist already stay as they are, and a wait for one is never reported."""
+    """Give programs these locks; locks that exist already stay as they are, and a wait for one is never reported.
+
+    Does nothing the second time: the race check may have put its locks around these.
+    """
+    if _installed:
+        return
+    _installed.append(True)
     threading.Lock = CheckedLock  # type: ignore[assignment]
     threading.RLock = CheckedRLock  # type: ignore[assignment]

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-# Modules whose locks guard their own state.
+# Modules whose locks guard their own state, and packages.
 _INNER = frozenset(("concurrent.futures.process", "concurrent.futures.thread", "logging", "queue"))
+_INNER_PACKAGE = "ascend_rt."
 
 _SEAM = "ascend_rt._runtime.driver"
 _NOTHING = type(sys)("")
@@ -67,7 +68,8 @@ def _is_inner() -> bool:
     caller: FrameType | None = sys._getframe(2)
     while caller is not None and caller.f_globals.get("__name__") == "threading":
         caller = caller.f_back
-    return caller is not None and caller.f_globals.get("__name__") in _INNER
+    name = "" if caller is None else caller.f_globals.get("__name__", "")
+    return name in _INNER or str(name).startswith(_INNER_PACKAGE)
 
 
 class _Lock:
@@ -260,8 +262,9 @@ def install() -> None:
         return
     from asyncio import base_events
 
-    _replace(threading, "Lock", _Lock)
-    _replace(threading, "RLock", _RLock)
+    for name, followed in (("Lock", _Lock), ("RLock", _RLock)):
+        followed._make = staticmethod(getattr(threading, name))  # perhaps those of the check for deadlocks
+        _replace(threading, name, followed)
     _replace(queue, "SimpleQueue", _SimpleQueue)
     for owner, name, follow in (
         (threading.Thread, "join", _ended),

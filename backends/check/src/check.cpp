@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <iterator>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -55,7 +56,7 @@ thread_local Declared t_declared;
 // Check of this process. A forked child begins anew: it has no tasks, and its copy of the parent's check is left alone,
 // because a thread that the child lacks may have been changing it.
 struct OfProcess {
-    std::once_flag created;
+    std::mutex creating;  // std::call_once needs thread-local symbols of libstdc++, which a cross build cannot link
     std::atomic<Check *> check{nullptr};
 };
 OfProcess g_first;
@@ -98,8 +99,16 @@ bool Check::is_on() {
 }
 
 Check &Check::get() {
-    std::call_once(g_process->created, [] { g_process->check.store(new Check, std::memory_order_release); });
-    return *g_process->check.load(std::memory_order_acquire);
+    Check *check = g_process->check.load(std::memory_order_acquire);
+    if (check == nullptr) {
+        const std::lock_guard<std::mutex> guard(g_process->creating);
+        check = g_process->check.load(std::memory_order_relaxed);
+        if (check == nullptr) {
+            check = new Check;
+            g_process->check.store(check, std::memory_order_release);
+        }
+    }
+    return *check;
 }
 
 bool Check::exists() { return g_process->check.load(std::memory_order_acquire) != nullptr; }

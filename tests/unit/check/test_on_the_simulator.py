@@ -145,6 +145,159 @@ def test_a_wait_is_bound_to_a_record_of_a_stream_that_another_thread_has_closed(
     assert done.returncode == 0, done.stderr
 
 
+# Each function lets `fetch` run elsewhere, and returns when it is told so.
+HANDOVERS = """\
+import asyncio, threading
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
+
+device = Device(0)
+device.set_current()
+memory, out, streams = Buffer(4096), PinnedBuffer(4096), []
+
+
+def by_lock(run):
+    lock, runs = threading.Lock(), []
+    def work():
+        with lock:
+            runs.append(1)
+    run(work)
+    while True:
+        with lock:
+            if runs:
+                return
+
+
+def by_condition(run):
+    condition, runs = threading.Condition(), []
+    def work():
+        with condition:
+            runs.append(1)
+            condition.notify()
+    run(work)
+    with condition:
+        assert condition.wait_for(lambda: runs, 60)
+
+
+def by_semaphore(run):
+    semaphore = threading.Semaphore(0)
+    run(semaphore.release)
+    assert semaphore.acquire(timeout=60)
+
+
+def by_barrier(run):
+    barrier = threading.Barrier(2)
+    run(barrier.wait)
+    barrier.wait(60)
+
+
+def by_event(run):
+    event = threading.Event()
+    run(event.set)
+    assert event.wait(60)
+
+
+def by_future(run):
+    future = Future()
+    run(lambda: future.set_result(1))
+    assert future.result(60)
+
+
+def by_polled_future(run):
+    future = Future()
+    run(lambda: future.set_result(1))
+    while not future.done():
+        pass
+"""
+
+OF_HOST_FUNCTIONS = """
+
+stream = Stream()
+for hand_over in (by_lock, by_condition, by_semaphore, by_event, by_future, by_polled_future):
+    copy_async(out, memory, stream)
+    hand_over(stream.launch_host_func)
+    out[:] = 1
+"""
+
+OF_THREADS = """
+
+def fetch():
+    device.set_current()
+    streams.append(Stream())
+    copy_async(out, memory, streams[-1])
+    streams[-1].synchronize()
+
+
+def start(then):
+    def work():
+        fetch()
+        then()
+    threads.append(threading.Thread(target=work))
+    threads[-1].start()
+
+
+threads = []
+for hand_over in (by_lock, by_condition, by_semaphore, by_barrier, by_event, by_future, by_polled_future):
+    hand_over(start)
+    out[:] = 1
+with ThreadPoolExecutor(1) as pool:
+    for waits in (wait, lambda them: list(as_completed(them)), lambda them: them[0].result()):
+        waits([pool.submit(fetch)])
+        out[:] = 1
+    list(pool.map(lambda _: fetch(), range(1)))
+    out[:] = 1
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [(OF_HOST_FUNCTIONS, ()), (OF_THREADS, ("--host-threads",))],
+    ids=["host functions", "threads"],
+)
+def test_what_python_orders_threads_by_is_followed(run, tmp_path: Path, program: str, options: tuple[str, ...]) -> None:
+    (tmp_path / "train.py").write_text(HANDOVERS + program, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", *options, "train.py")
+    assert (done.returncode, done.stderr.splitlines()[-1][:11]) == (0, "no findings"), done.stderr
+
+
+UNORDERED_THREADS = """\
+import os, threading
+from ascend_rt import Buffer, Device, Stream, fill_async
+
+device = Device(0)
+device.set_current()
+memory = Buffer(4096)
+has_filled, fills = os.pipe()  # orders nothing that the check follows
+
+
+def work():
+    device.set_current()
+    with Stream() as stream:
+        fill_async(memory, 1, stream)  # first
+        stream.synchronize()
+    os.write(fills, b"1")
+
+
+thread = threading.Thread(target=work)
+thread.start()
+os.read(has_filled, 1)
+with Stream() as stream:
+    fill_async(memory, 2, stream)  # second
+    stream.synchronize()
+thread.join()
+"""
+
+
+def test_a_stream_that_another_thread_has_closed_orders_nothing_for_this_one(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(UNORDERED_THREADS, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "--format", "json", "train.py")
+    (found,) = json.loads(done.stdout)["findings"]
+    assert found["conflict"] == "write after write"
+    assert found["why"]["case"] == "no_wait"
+
+
 def test_a_wrong_use_of_memory_is_found(run, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "from ascend_rt import Buffer, Device, ffi, lib\nDevice(0).set_current()\nmemory = Buffer(100)\n"

@@ -364,6 +364,9 @@ void Detector::see(Owned action) {
     const Action *const launch = is_task(*action) ? find_open(action->launch) : nullptr;
     if (launch != nullptr) {
         action->known = launch->known;
+        action->launched = launch->launched != 0 ? launch->launched : launch->place;
+        action->launched_on = launch->launched != 0 ? launch->launched_on : launch->lane;
+        action->shown_launch = launch->launched != 0 ? launch->shown_launch : launch->shown;
         action->caller = launch->caller;
         action->caller_step = launch->caller_step;
     } else {
@@ -505,6 +508,8 @@ void Detector::take_task(Action &action) {
     }
     publish_record(action);
     if (!action.is_dropped && !action.operands.empty()) {
+        const Lane &shown = action.launched != 0 ? *action.launched_on : lane;
+        const std::uint64_t number = action.launched != 0 ? action.shown_launch : action.shown;
         const Use use{lane.id,
                       step,
                       action.number,
@@ -512,7 +517,9 @@ void Detector::take_task(Action &action) {
                       Mode::Read,
                       0,
                       "",
-                      {true, lane.device, lane.number, action.shown, 0, lane.serial}};
+                      {true, shown.device, shown.number, number, 0, lane.serial},
+                      {},
+                      action.launched};
         const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
         apply({use, floor, *lane.known, lane.caller->id, lane.caller_step, action.time}, action.operands);
     }
@@ -599,7 +606,9 @@ void Detector::take_end_of_stream(Action &action) {
             ended_.erase(ended_in_order_.front());
             ended_in_order_.pop_front();
         }
-        vacant_.emplace_back(stream->id, stream->step_of(stream->newest));
+        if (!separates_threads_) {  // else its tasks need not precede those of the next stream
+            vacant_.emplace_back(stream->id, stream->step_of(stream->newest));
+        }
         newest_ = nullptr;
         streams_.erase(action.launch.stream);
     }

@@ -42,10 +42,13 @@ struct ActionFields {
     std::uint64_t sequence = 0;  // of a task, in its stream,
     std::uint64_t shown = 0;     // and as reports count it
     std::uint64_t batch = 0;
-    Lane *lane = nullptr;    // lane of the stream, or of the host thread
-    Lane *caller = nullptr;  // host thread that submitted the task,
-    Step caller_step = 0;    // and its newest step then
-    Point launch{};          // task that executes the model to which this task belongs
+    Lane *lane = nullptr;               // lane of the stream, or of the host thread
+    Lane *caller = nullptr;             // host thread that submitted the task,
+    Step caller_step = 0;               // and its newest step then
+    Point launch{};                     // task that executes the model to which this task belongs,
+    PlaceId launched = 0;               // the place of the call that launched it, 0: none did,
+    const Lane *launched_on = nullptr;  // its stream,
+    std::uint64_t shown_launch = 0;     // and its position there, as reports count it
     PlaceId place = 0;
     const void *key = nullptr;  // HostGives and HostTakes: key of the order
     VainWait vain;

@@ -34,6 +34,11 @@ bool is_reuse(const Use &first, const Use &second) {
            first.part.number < second.part.number;
 }
 
+bool are_of_one_launch(const Use &first, const Use &second) {
+    return first.launched != 0 && first.launched == second.launched && first.agent.task == second.agent.task &&
+           first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
+}
+
 std::string field(const char *name, const std::string &json) { return quoted(name) + ":" + json; }
 std::string field(const char *name, std::uint64_t number) { return field(name, std::to_string(number)); }
 std::string text_field(const char *name, const std::string &text) { return field(name, quoted(text)); }
@@ -69,6 +74,7 @@ std::string Reports::use_of(const Use &use) const {
                    place.kernel.empty() ? "" : text_field("kernel", place.kernel),
                    *use.operand == '\0' ? "" : text_field("operand", use.operand),
                    place.frames.kind == CallPlace::Kind::Forward ? field("backward", "true") : "",
+                   use.launched == 0 ? "" : field("launched", frames_of(use.launched)),
                    field("frames", frames_of(use.place))});
 }
 
@@ -108,16 +114,28 @@ std::string Reports::fix_for(const Use &first, const Use &second) const {
         return object({text_field("case", "record_stream"), field("stream", first.agent.stream),
                        field("before", frames_of(second.part.made))});
     }
+    if (first.agent.is_task && first.lane == second.lane) {
+        return object({text_field("case", "batch"), field("before", frames_of(second.called()))});
+    }
+    if (are_of_one_launch(first, second)) {
+        return object({text_field("case", "edge"), field("record_after", frames_of(first.place)),
+                       field("wait_before", frames_of(second.place))});
+    }
+    const auto device = [](const char *name, const Agent &agent) {
+        return agent.device == 0 ? "" : field(name, agent.device);
+    };
     if (first.agent.is_task && second.agent.is_task) {
         return object({text_field("case", "event"), field("record_stream", first.agent.stream),
-                       field("record_after", frames_of(first.place)), field("wait_stream", second.agent.stream),
-                       field("wait_before", frames_of(second.place))});
+                       device("record_device", first.agent), field("record_after", frames_of(first.called())),
+                       field("wait_stream", second.agent.stream), device("wait_device", second.agent),
+                       field("wait_before", frames_of(second.called()))});
     }
     if (first.agent.is_task) {
         return object({text_field("case", second.mode == Mode::Free ? "free_later" : "synchronize"),
-                       field("stream", first.agent.stream), field("before", frames_of(second.place))});
+                       field("stream", first.agent.stream), device("device", first.agent),
+                       field("before", frames_of(second.called()))});
     }
-    return object({text_field("case", "threads"), field("before", frames_of(second.place))});
+    return object({text_field("case", "threads"), field("before", frames_of(second.called()))});
 }
 
 void Reports::race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane) {
@@ -135,13 +153,18 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     }
     seen.id = output_.number();
     seen.written = 1;
+    // In the order of calls, which is that of the fix. The reason is known for the access that was met later.
     const bool is_in_order = earlier.number <= later.number;
+    const Use &first = is_in_order ? earlier : later;
+    const Use &second = is_in_order ? later : earlier;
+    const bool is_of_host = !second.agent.is_task;
+    const std::string reason =
+        is_in_order || is_of_host ? reason_for(first, second, lane) : object({text_field("case", "no_wait")});
     output_.write(
-        object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(earlier, later)),
-                field("memory", memory_of(block, earlier.part)), field("offset", conflict.offset),
-                field("bytes", conflict.bytes), field("first", use_of(earlier)), field("second", use_of(later)),
-                field("why", reason_for(earlier, later, lane)),
-                field("fix", is_in_order ? fix_for(earlier, later) : fix_for(later, earlier))}));
+        object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
+                field("memory", memory_of(block, first.part)), field("offset", conflict.offset),
+                field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
+                field("why", reason), field("fix", fix_for(first, second))}));
 }
 
 void Reports::write_count(Seen &seen) {

@@ -45,6 +45,10 @@ struct Use {
     const char *operand;
     Agent agent;
     Part part{};
+    PlaceId launched = 0;  // place of the call that launched the graph or model with this access; 0: none
+
+    // Place of the call that brings the access into its stream.
+    PlaceId called() const { return launched != 0 ? launched : place; }
     mutable std::uint32_t references = 0;
 };
 
