@@ -65,7 +65,7 @@ class Fix:
     stream: int | None = None
     record_stream: int | None = None
     wait_stream: int | None = None
-    device: int | None = None  # of the stream; None: the first
+    device: int | None = None  # the device of the stream; None: the first one
     record_device: int | None = None
     wait_device: int | None = None
     record_after: Frames = ()

@@ -251,4 +251,10 @@ def _reason(first: _Shared, second: _Shared, waits: dict[Lane, list[_Wait]]) -> 
 def _fix(first: Access, second: Access) -> Fix:
     if second.stream is None:
         return Fix("process_waits", stream=first.stream, before=second.frames)
-    return Fix("ipc_event", None, first.stream, second.stream, first.frames, second.frames)
+    return Fix(
+        "ipc_event",
+        record_stream=first.stream,
+        record_after=first.frames,
+        wait_stream=second.stream,
+        wait_before=second.frames,
+    )

@@ -104,6 +104,9 @@ WHY: dict[str, Callable[[Race], str]] = {
     "no_wait": lambda race: f"nothing orders the {race.second.mode} after the {race.first.mode}",
     "unbound_wait": lambda race: f"{_wait(race)} is for an event that had no record, so it orders nothing",
     "ignored_wait": lambda race: f"{_wait(race)} is ignored by the product, so it orders nothing",
+    "not_reset": lambda race: (
+        f"{_wait(race)} is bound to the record at {Places(race).at(race.why.record)}, the first since the last reset"
+    ),
     "failed_wait": lambda race: f"{_wait(race)} reached its limit or failed, so it orders nothing",
     "not_synchronized": lambda race: f"the host did not synchronize with {_stream(_stream_of(race))}",
     "threads": lambda race: "nothing orders the two threads of the host",
@@ -175,7 +178,8 @@ def why(race: Race) -> str:
 
 def fix(race: Race) -> str:
     """Return the change that orders the accesses of a race; "" if that is unknown."""
-    return FIX[race.fix.case](race, race.fix) if race.fix.case in FIX else ""
+    change = FIX[race.fix.case](race, race.fix) if race.fix.case in FIX else ""
+    return f"{change}, and reset the event before it is recorded again" if race.why.case == "not_reset" else change
 
 
 def headline(finding: Finding) -> str:

@@ -45,6 +45,11 @@ ok(lib.aclmdlRIEndTask(model, kept))
 ok(lib.aclmdlRIBuildEnd(model, ffi.NULL))
 """
 
+GRAPH_WITHOUT_EDGE = (
+    "with a.capture() as g:\n    e.record(a); b.wait(e)\n    copy_async(x, p, a)\n    copy_async(y, x, b)\n"
+    "    f.record(b); a.wait(f)\ng.launch(c)\n"
+)
+
 ORDERED = {
     "stream": WRITE + "copy_async(y, x, a)",
     "event": WRITE + "e.record(a); b.wait(e)\n" + READ,
@@ -226,6 +231,31 @@ def test_nothing_is_reported(program: str) -> None:
 @pytest.mark.parametrize(("program", "races"), RACES.values(), ids=RACES)
 def test_races_are_reported(program: str, races: list[str]) -> None:
     assert races_of(program) == races
+
+
+def test_the_reason_names_the_record_that_an_event_keeps_until_its_reset() -> None:
+    rounds = f"for i in range(2):\n    {WRITE}    {RECORD_A}    {AWAIT_MANUAL}    {READ}"
+    (report,) = (it for it in findings_of(MANUAL + rounds + "    a.wait(b)\n") if it["kind"] == "race")
+    assert report["why"]["case"] == "not_reset"
+    assert [word_at(MANUAL + rounds, report[side]["frames"]) for side in ("first", "second")] == ["write", "read"]
+
+
+def test_a_graph_is_named_by_its_launch_and_a_batch_by_its_parts() -> None:
+    captures = (
+        "with a.capture() as fills:\n    copy_async(x, p, a)\nwith b.capture() as reads:\n    copy_async(y, x, b)\n"
+    )
+    (report,) = (it for it in findings_of(f"{captures}fills.launch(a)  # one\nreads.launch(b)  # two\n") if "fix" in it)
+    places = [report["first"]["launched"], report["fix"]["record_after"], report["fix"]["wait_before"]]
+    assert [word_at(captures + "fills.launch(a)  # one\nreads.launch(b)  # two\n", it) for it in places] == [
+        "one",
+        "one",
+        "two",
+    ]
+    (within,) = (it for it in findings_of(GRAPH_WITHOUT_EDGE) if "fix" in it)
+    assert within["fix"]["case"] == "edge"
+    overlap = "copy_batch_async([(x[:64], p[:64]), (x[32:96], q[:64])], stream=a)\n"
+    (parts,) = (it for it in findings_of(overlap) if "fix" in it)
+    assert parts["fix"]["case"] == "batch"
 
 
 def test_a_counting_notify_orders_behind_no_more_than_its_wait_needs() -> None:

@@ -113,7 +113,7 @@ std::optional<Points> Counter::match(const Wait &wait) {
     while (accepted > 0 && wait.accepts(changes_[accepted - 1].value)) {
         --accepted;
     }
-    std::map<std::uint64_t, std::uint64_t> newest;  // of each stream
+    std::map<std::uint64_t, std::uint64_t> newest;  // sequence number by stream
     for (std::size_t i = 0; i < std::min(accepted + 1, changes_.size()); ++i) {
         newest[changes_[i].record.stream] = changes_[i].record.sequence;
     }

@@ -145,7 +145,7 @@ def test_a_wait_is_bound_to_a_record_of_a_stream_that_another_thread_has_closed(
     assert done.returncode == 0, done.stderr
 
 
-# Each function lets `fetch` run elsewhere, and returns when it is told so.
+# Each function lets another thread run a function, and waits for that by other means.
 HANDOVERS = """\
 import asyncio, threading
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait

@@ -133,7 +133,12 @@ def test_two_processes(run, tmp_path: Path, order: str) -> None:
     assert "".join(" " if it.isdigit() and "LINE" in why else it for it in shown).split() == (
         why.replace("LINE", " ").split()
     )
-    assert finding["fix"]["text"].startswith("record an IPC event on stream 2 of process ")
+    one, other = (place[finding[side]["mode"]] for side in ("first", "second"))
+    number = 1 if finding["first"]["mode"] == "write" else 2
+    assert finding["fix"]["text"] == (
+        f"record an IPC event on stream 2 of process {number} after line {one}, "
+        f"let stream 2 of process {3 - number} wait for it before line {other}"
+    )
 
 
 # --- random lines -----------------------------------------------------------------------------------------------------

@@ -198,8 +198,11 @@ void RaceCheck::records(const Moment &, Point task, const SyncObject &object) {
     }
 }
 
-void RaceCheck::waits(const Moment &, Point task, const SyncObject &, const WaitBinding &binding) {
+void RaceCheck::waits(const Moment &, Point task, const SyncObject &object, const WaitBinding &binding) {
     const Guard guard(mutex_);
+    if (object.kind == SyncKind::Event && binding.state == WaitBinding::State::Any) {
+        reports_.waited_for_first_record(places_.present());
+    }
     detector_.wait(task, places_.present(), binding);
 }
 

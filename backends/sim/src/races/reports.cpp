@@ -104,8 +104,9 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
     if (source == lane->sources.end() || source->second.wait == 0) {
         return object({text_field("case", "no_wait")});
     }
-    return object({text_field("case", "late_record"), field("wait", frames_of(source->second.wait)),
-                   field("record", frames_of(source->second.record))});
+    const bool keeps_first = waits_for_first_record_.count(source->second.wait) != 0;
+    return object({text_field("case", keeps_first ? "not_reset" : "late_record"),
+                   field("wait", frames_of(source->second.wait)), field("record", frames_of(source->second.record))});
 }
 
 // Proposes the change that would order the two, for the one that was called first and the one after it.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -32,6 +33,8 @@ class Reports {
     // Collects waits for hints: a wait that never ordered anything new is redundant.
     void waited(PlaceId place, std::uint32_t stream, bool is_redundant);
     void waited_without_record(PlaceId place, std::uint32_t stream);
+    // The wait is for an event that keeps its first record until it is reset.
+    void waited_for_first_record(PlaceId place) { waits_for_first_record_.insert(place); }
     // Memory that a task has written before a wait of the host is used after it.
     void used_wait_of_host(PlaceId place, bool by_task);
     // Writes the final counts, and the hints.
@@ -65,6 +68,7 @@ class Reports {
     const bool writes_every_count_;  // otherwise those that double the written one, and the last
     std::map<std::pair<PlaceId, PlaceId>, Seen> seen_;
     std::map<PlaceId, Waits> waits_;
+    std::set<PlaceId> waits_for_first_record_;
     bool has_stopped_ = false;
 };
 

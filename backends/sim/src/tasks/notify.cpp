@@ -151,7 +151,7 @@ void AnyNotify::note_change(const Change &change, bool replaces) {
     if (replaces) {
         changes_.clear();
     }
-    if (changes_.size() >= kMostChanges) {  // of each stream the newest: order may be assumed that is not there
+    if (changes_.size() >= kMostChanges) {  // keep the newest of each stream: order may be assumed that is not there
         std::vector<Change> newest;
         for (auto it = changes_.rbegin(); it != changes_.rend(); ++it) {
             const auto is_of_stream = [&](const Change &its) { return its.record.stream == it->record.stream; };
