@@ -20,6 +20,7 @@ _STANDARD = tuple(
 )
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _OF_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
+_SPAWN = os.path.join("multiprocessing", "spawn.py")
 _SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 
 
@@ -63,10 +64,15 @@ def parse(text: str) -> Frame:
 
 
 def of_user(frames: Sequence[Frame]) -> Frames:
-    """Return the places in the user's program, without those that call ``main`` in C; all if there are none such."""
+    """Return the places in the user's program; all if there are none.
+
+    Those that call ``main`` in C, and the code by which :mod:`multiprocessing` spawns a process, are left out.
+    """
     main = next(
         (number for number, frame in enumerate(frames, 1) if frame.function == "main" and is_native(frame)), None
     )
+    if main is None and len(frames) > 1 and frames[-1].file == "<string>" and frames[-2].file.endswith(_SPAWN):
+        main = -1
     return tuple(filter(is_of_user, frames[:main])) or tuple(frames)
 
 

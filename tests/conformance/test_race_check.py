@@ -258,6 +258,17 @@ def test_a_graph_is_named_by_its_launch_and_a_batch_by_its_parts() -> None:
     assert parts["fix"]["case"] == "batch"
 
 
+@pytest.mark.parametrize("size", [256, 4096, 5000])
+def test_an_access_of_numpy_to_a_whole_buffer_counts_once(size: int) -> None:
+    program = (
+        f"m, d = PinnedBuffer({size}), Buffer({size})\nfor i in range(3):\n    m[:] = i\n    copy_async(d, m, a)\n"
+    )
+    findings = findings_of(program)
+    (report,) = (it for it in findings if it["kind"] == "race")
+    counts = [it["count"] for it in findings if it["kind"] == "count" and it["id"] == report["id"]]
+    assert counts[-1:] == [2]
+
+
 def test_a_counting_notify_orders_behind_no_more_than_its_wait_needs() -> None:
     program = "n = CountingNotify()\nn.record(1, a, operation='add')\n" + WRITE + "n.record(1, a, operation='add')\n"
     for number, races in ((2, []), (1, RACE)):

@@ -129,6 +129,10 @@ def test_two_processes(run, tmp_path: Path, order: str) -> None:
     assert [finding["first"]["frames"][0]["line"], finding["second"]["frames"][0]["line"]] == [
         place[mode] for mode in (finding["first"]["mode"], finding["second"]["mode"])
     ]
+    assert [frames[-1]["function"] for frames in (finding["first"]["frames"], finding["second"]["frames"])] in (
+        ["<module>", "consume"],
+        ["consume", "<module>"],
+    )
     shown = finding["why"]["text"]
     assert "".join(" " if it.isdigit() and "LINE" in why else it for it in shown).split() == (
         why.replace("LINE", " ").split()

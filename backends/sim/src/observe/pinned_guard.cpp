@@ -416,7 +416,7 @@ void PinnedGuard::reusable(const Moment &, const void *address, std::uint64_t si
     }
 }
 
-// Opens the pages of which an access that the program notes itself uses all bytes: it is known already.
+// Opens the pages of which an access that the program notes itself uses all bytes of the block: it is known already.
 void PinnedGuard::host_accessed(const Moment &, std::uint32_t, const Access &access) {
     const Address address = as_integer(access.address);
     if (!g_own_view.has(address) || !access.layout.is_whole()) {
@@ -427,7 +427,8 @@ void PinnedGuard::host_accessed(const Moment &, std::uint32_t, const Access &acc
     if (found == blocks_.end() || found->second.uses.empty()) {
         return;
     }
-    const Address end = std::min(page_of(address + access.size), found->second.end);
+    const Address behind = address + access.size;
+    const Address end = behind >= found->second.used_end ? found->second.end : page_of(behind);
     for (Address page = page_after(address); page < end; page += host_page_size()) {
         open_page(found, page, access.mode != AccessMode::Read, /*is_by_program=*/true);
     }
