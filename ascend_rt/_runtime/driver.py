@@ -36,6 +36,11 @@ if settings.looks_for_deadlocks():  # now: the program is about to make locks
 
     checked_locks.install()
 
+if settings.looks_for_races():
+    from ascend_rt._startup import host_threads
+
+    host_threads.install()
+
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,6 @@ OF_USERS = (
     "ASCEND_RT_BACKEND",
     "ASCEND_RT_CHECK_AT_EXIT",
     "ASCEND_RT_CHECK_EVERY_COUNT",
-    "ASCEND_RT_CHECK_HANDOVERS",
     "ASCEND_RT_CHECK_HOST_THREADS",
     "ASCEND_RT_CHECK_LIBRARY",
     "ASCEND_RT_CHECK_WATCHDOG",
@@ -67,3 +66,9 @@ def _described(name: str) -> str:
 def looks_for_deadlocks() -> bool:
     """Return whether the simulator looks for deadlocks with the places of all waits."""
     return "deadlocks" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(",")
+
+
+def looks_for_races() -> bool:
+    """Return whether the simulator looks for races, or a library before the vendor's does."""
+    on_simulator = "races" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(",")
+    return on_simulator or bool(os.environ.get("ASCEND_RT_CHECK_WRAPS"))

@@ -132,7 +132,6 @@ def variables(checks: list[str], directory: str) -> dict[str, str]:
         "ASCEND_RT_SIM_CHECK": ",".join(name for name in checks if name in _OF_SIMULATOR),
         "ASCEND_RT_SIM_CHECK_DIRECTORY": directory,
         "ASCEND_RT_CHECK_AT_EXIT": "files,leaks" if "leaks" in checks else "files",
-        "ASCEND_RT_CHECK_HANDOVERS": "1" if "races" in checks else "",
         "ASCEND_RT_CHECK_HOST_THREADS": "1" if "host-threads" in checks else "",
     }
     system_calls = library_directory() / "libascend_rt_system_calls.so"

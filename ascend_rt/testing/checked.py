@@ -54,7 +54,6 @@ def turn_on(checks: tuple[str, ...]) -> tempfile.TemporaryDirectory[str] | None:
         raise ValueError(f"the runtime was used before; run pytest with --ascend-check={','.join(missing)}")
     os.environ[_CHECKS] = ",".join([*on, *missing])
     if "races" in checks:
-        os.environ["ASCEND_RT_CHECK_HANDOVERS"] = "1"  # in processes that the tests start
         host_threads.install()
     os.environ["ASCEND_RT_CHECK_EVERY_COUNT"] = "1"  # a test may cause what an earlier one has caused
     os.environ.setdefault("ASCEND_RT_SIM_DEADLOCK", "fail")  # else a deadlock ends the process, with all further tests

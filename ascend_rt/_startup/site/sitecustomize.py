@@ -42,8 +42,9 @@ if os.environ.get("ASCEND_RT_PYACL") in ("auto", "ours"):
     _module("acl_finder").install_acl(os.environ["ASCEND_RT_PYACL"])
 if os.environ.get("ASCEND_RT_BACKEND") == "sim":
     _module("framework_finder").install()
-if "deadlocks" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(","):
+_checks = os.environ.get("ASCEND_RT_SIM_CHECK", "").split(",")
+if "deadlocks" in _checks:
     _module("checked_locks", "_runtime").install()  # before the program makes locks
-if "1" in (os.environ.get("ASCEND_RT_CHECK_HANDOVERS"), os.environ.get("ASCEND_RT_CHECK_HOST_THREADS")):
+if "races" in _checks or os.environ.get("ASCEND_RT_CHECK_WRAPS"):
     _module("host_threads").install()  # around those locks
 _execute_the_next()

@@ -284,7 +284,7 @@ def test_a_program_starts_with_it() -> None:
         "import sys, threading; print(type(threading.Lock()).__module__, 'ascend_rt' in sys.modules); "
         "t = threading.Thread(target=print, args=('ran',)); t.start(); t.join()"
     )
-    environment = os.environ | {"PYTHONPATH": str(site), "ASCEND_RT_CHECK_HOST_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": str(site), "ASCEND_RT_SIM_CHECK": "races"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["ascend_rt._startup.host_threads False", "ran"]
     assert done.stderr == ""
