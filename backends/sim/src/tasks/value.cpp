@@ -41,6 +41,9 @@ class ValueWriteTask final : public Task, public TaskDetails {
         values_.writes_.remove(stream, *this);
         if (values_.core_.observers().want(kOrder)) {
             auto &written = values_.written_[as_integer(address_)];
+            if (!written.empty() && written.back().value != load(address_)) {
+                written.clear();  // something else has replaced the value: a copy, a kernel or the host
+            }
             written.push_back({stream.point(*this), value_});
             if (written.size() > Values::kMostWritten) {
                 written.pop_front();
