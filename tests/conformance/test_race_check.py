@@ -66,6 +66,14 @@ ORDERED = {
     "wait for a record that is complete, and its stream synchronized": (
         "copy_async(p, x, a); e.record(a)\n" + QUIETLY + "b.wait(e); b.synchronize()\n" + LOOK
     ),
+    "value that the host has reset": (
+        "for i in range(3):\n    ok(lib.aclrtMemset(address(z), 8, 0, 8))\n    "
+        + WRITE
+        + "    ok(lib.aclrtValueWrite(address(z), 1, 0, raw(a)))\n"
+        + "    ok(lib.aclrtValueWait(address(z), 1, lib.ACL_STREAM_WAIT_VALUE_EQ, raw(b)))\n    "
+        + READ
+        + "    a.synchronize(); b.synchronize()\n"
+    ),
     "memory that an allocator gives out again": WRITE + "e.record(a)\n" + QUIETLY + REUSABLE + READ,
     "quiet wait of the host": WRITE + "lib.aclsimAskQuietly(1)\na.synchronize()\nlib.aclsimAskQuietly(0)\n" + READ,
     "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
