@@ -97,6 +97,10 @@ def _wait(race: Race) -> str:
     return f"the wait at {Places(race).at(race.why.wait)}"
 
 
+def _line(race: Race, frames: Frames) -> str:
+    return Places(race).at(frames, "line ")
+
+
 WHY: dict[str, Callable[[Race], str]] = {
     "late_record": lambda race: (
         f"{_wait(race)} is bound to the record at {Places(race).at(race.why.record)}, before the {race.first.mode}"
@@ -121,36 +125,32 @@ WHY: dict[str, Callable[[Race], str]] = {
 
 FIX: dict[str, Callable[[Race, Fix], str]] = {
     "event": lambda race, fix: (
-        f"record on {_stream(fix.record_stream, fix.record_device)} after "
-        f"{Places(race).at(ends_of_fix(race)[0], 'line ')}, "
-        f"wait on {_stream(fix.wait_stream, fix.wait_device)} before {Places(race).at(ends_of_fix(race)[1], 'line ')}"
+        f"record on {_stream(fix.record_stream, fix.record_device)} after {_line(race, ends_of_fix(race)[0])}, "
+        f"wait on {_stream(fix.wait_stream, fix.wait_device)} before {_line(race, ends_of_fix(race)[1])}"
     ),
     "batch": lambda race, fix: (
         f"put the two parts into separate batches at {Places(race).at(fix.before)}, or let them not overlap: "
         "the parts of a batch have no order"
     ),
     "edge": lambda race, fix: (
-        f"order the two in the graph: record after {Places(race).at(ends_of_fix(race)[0], 'line ')}, and wait before "
-        f"{Places(race).at(ends_of_fix(race)[1], 'line ')}, on the streams of the capture"
+        f"order the two in the graph: record after {_line(race, ends_of_fix(race)[0])}, and wait before "
+        f"{_line(race, ends_of_fix(race)[1])}, on the streams of the capture"
     ),
-    "synchronize": lambda race, fix: (
-        f"synchronize {_stream(fix.stream, fix.device)} before {Places(race).at(fix.before, 'line ')}"
-    ),
+    "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream, fix.device)} before {_line(race, fix.before)}",
     "threads": lambda race, fix: (
-        f"let one thread wait for the other before {Places(race).at(fix.before, 'line ')}: "
-        "by a join, a queue or an event"
+        f"let one thread wait for the other before {_line(race, fix.before)}: by a join, a queue or an event"
     ),
     "record_stream": lambda race, fix: (
         f"call the tensor's record_stream, with {_stream(fix.stream)}, before it is freed"
     ),
     "ipc_event": lambda race, fix: (
         f"record an IPC event on {_stream(fix.record_stream)} of process {race.first.process} after "
-        f"{Places(race).at(fix.record_after, 'line ')}, let {_stream(fix.wait_stream)} of process "
-        f"{race.second.process} wait for it before {Places(race).at(fix.wait_before, 'line ')}"
+        f"{_line(race, fix.record_after)}, let {_stream(fix.wait_stream)} of process "
+        f"{race.second.process} wait for it before {_line(race, fix.wait_before)}"
     ),
     "process_waits": lambda race, fix: (
         f"synchronize {_stream(fix.stream)} of process {race.first.process}, and let process {race.second.process} "
-        f"wait for that before {Places(race).at(fix.before, 'line ')}"
+        f"wait for that before {_line(race, fix.before)}"
     ),
     "free_later": lambda race, fix: (
         f"synchronize {_stream(fix.stream, fix.device)} before the free at {Places(race).at(fix.before)}, or free later"

@@ -113,7 +113,7 @@ def function(_):
     pass
 def refuse(stream):
     for kind in (lib.ACL_CALLBACK_BLOCK, lib.ACL_CALLBACK_NO_BLOCK):
-        assert lib.aclrtLaunchCallback(function, ffi.NULL, kind, raw(stream)) != 0  # there is no subscription
+        assert lib.aclrtLaunchCallback(function, ffi.NULL, kind, raw(stream)) != 0  # refused without a subscription
 """
 
 

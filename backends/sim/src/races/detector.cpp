@@ -364,9 +364,8 @@ void Detector::see(Owned action) {
     const Action *const launch = is_task(*action) ? find_open(action->launch) : nullptr;
     if (launch != nullptr) {
         action->known = launch->known;
-        action->launched = launch->launched != 0 ? launch->launched : launch->place;
-        action->launched_on = launch->launched != 0 ? launch->launched_on : launch->lane;
-        action->shown_launch = launch->launched != 0 ? launch->shown_launch : launch->shown;
+        const Launch here{launch->place, launch->lane->number, launch->lane->device, launch->shown};
+        action->launched = launch->launched.place != 0 ? launch->launched : here;
         action->caller = launch->caller;
         action->caller_step = launch->caller_step;
     } else {
@@ -508,18 +507,14 @@ void Detector::take_task(Action &action) {
     }
     publish_record(action);
     if (!action.is_dropped && !action.operands.empty()) {
-        const Lane &shown = action.launched != 0 ? *action.launched_on : lane;
-        const std::uint64_t number = action.launched != 0 ? action.shown_launch : action.shown;
-        const Use use{lane.id,
-                      step,
-                      action.number,
-                      action.number,
-                      Mode::Read,
-                      0,
-                      "",
-                      {true, shown.device, shown.number, number, 0, lane.serial},
-                      {},
-                      action.launched};
+        const Launch &launched = action.launched;
+        Agent agent{true, lane.device, lane.number, action.shown, 0, lane.serial};
+        if (launched.place != 0) {
+            agent.device = launched.device;
+            agent.stream = launched.stream;
+            agent.task = launched.task;
+        }
+        const Use use{lane.id, step, action.number, action.number, Mode::Read, 0, "", agent, {}, launched.place};
         const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
         apply({use, floor, *lane.known, lane.caller->id, lane.caller_step, action.time}, action.operands);
     }

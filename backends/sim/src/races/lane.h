@@ -29,6 +29,14 @@ struct VainWait {
     const char *reason = nullptr;
 };
 
+// Call that launched the model to which a task belongs. Numbers, because its stream may end before the task is taken.
+struct Launch {
+    PlaceId place = 0;  // 0: none did
+    std::uint32_t stream = 0;
+    std::uint32_t device = 0;
+    std::uint64_t task = 0;  // position in the stream, as reports count it
+};
+
 // Members of an action that own no memory.
 struct ActionFields {
     enum class Kind : std::uint8_t { Task, HostAccess, HostForgets, HostLearns, HostGives, HostTakes, StreamEnds };
@@ -42,13 +50,11 @@ struct ActionFields {
     std::uint64_t sequence = 0;  // of a task, in its stream,
     std::uint64_t shown = 0;     // and as reports count it
     std::uint64_t batch = 0;
-    Lane *lane = nullptr;               // lane of the stream, or of the host thread
-    Lane *caller = nullptr;             // host thread that submitted the task,
-    Step caller_step = 0;               // and its newest step then
-    Point launch{};                     // task that executes the model to which this task belongs,
-    PlaceId launched = 0;               // the place of the call that launched it, 0: none did,
-    const Lane *launched_on = nullptr;  // its stream,
-    std::uint64_t shown_launch = 0;     // and its position there, as reports count it
+    Lane *lane = nullptr;    // lane of the stream, or of the host thread
+    Lane *caller = nullptr;  // host thread that submitted the task,
+    Step caller_step = 0;    // and its newest step then
+    Point launch{};          // task that executes the model to which this task belongs
+    Launch launched{};
     PlaceId place = 0;
     const void *key = nullptr;  // HostGives and HostTakes: key of the order
     VainWait vain;
@@ -80,8 +86,7 @@ struct Lane {
     LaneId id = 0;
     bool is_host = false;
     std::uint64_t serial = 0;  // serial number of the stream
-    std::uint32_t number =
-        0;  // number of the stream, as the program knows it; of a host thread, in the order of first calls
+    std::uint32_t number = 0;  // number of the stream, as the program knows it; of a host thread, the n-th that calls
     std::uint32_t device = 0;
     Step base = 0;  // the step of task n is base + n
 

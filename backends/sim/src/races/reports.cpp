@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "support/json.h"
+#include "races/fields.h"
 
 namespace aclsim::races {
 namespace {
@@ -37,21 +37,6 @@ bool is_reuse(const Use &first, const Use &second) {
 bool are_of_one_launch(const Use &first, const Use &second) {
     return first.launched != 0 && first.launched == second.launched && first.agent.task == second.agent.task &&
            first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
-}
-
-std::string field(const char *name, const std::string &json) { return quoted(name) + ":" + json; }
-std::string field(const char *name, std::uint64_t number) { return field(name, std::to_string(number)); }
-std::string text_field(const char *name, const std::string &text) { return field(name, quoted(text)); }
-
-// Returns an object of the fields that are not empty.
-std::string object(std::initializer_list<std::string> fields) {
-    std::string text;
-    for (const std::string &it : fields) {
-        if (!it.empty()) {
-            text += (text.empty() ? "{" : ",") + it;
-        }
-    }
-    return text + "}";
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/json.h"
+#include "races/fields.h"
 
 namespace aclsim::races {
 namespace {
@@ -27,16 +27,6 @@ std::string list_of(const std::vector<Step> &steps) {
     return "[" + list + "]";
 }
 
-std::string at(LaneId lane, Step step) {
-    return R"(,"lane":)" + std::to_string(lane) + R"(,"step":)" + std::to_string(step);
-}
-
-std::string number(const char *name, std::uint64_t value) {
-    return R"(,")" + std::string(name) + R"(":)" + std::to_string(value);
-}
-
-std::string text(const char *name, const std::string &json) { return R"(,")" + std::string(name) + R"(":)" + json; }
-
 }  // namespace
 
 std::uint64_t Sharing::now() {
@@ -47,7 +37,7 @@ std::uint64_t Sharing::now() {
 
 void Sharing::start() {
     if (!std::exchange(is_on_, true)) {
-        output_.write(R"({"kind":"sharing","process":)" + std::to_string(process_) + "}");
+        output_.write(object({text_field("kind", "sharing"), field("process", process_)}));
     }
 }
 
@@ -65,28 +55,29 @@ void Sharing::access(const Block &block, std::uint64_t begin, std::uint64_t end,
     if (use.mode == Mode::Atomic) {  // may have waited for any process
         wait(use.lane, use.step, {}, 0, 0);
     }
-    output_.write(R"({"kind":"shared_access","file":)" + quoted(block.shared.file) +
-                  number("begin", block.shared.offset + begin) + number("end", block.shared.offset + end) +
-                  at(use.lane, use.step) + number("time", now.time) +
-                  text("known", list_of(steps_of({now.known, now.caller, now.caller_step}))) +
-                  text("memory", reports_.memory_of(block, use.part)) + number("offset", begin) +
-                  text("use", reports_.use_of(use)) + "}");
+    output_.write(object({text_field("kind", "shared_access"), text_field("file", block.shared.file),
+                          field("begin", block.shared.offset + begin), field("end", block.shared.offset + end),
+                          field("lane", use.lane), field("step", use.step), field("time", now.time),
+                          field("known", list_of(steps_of({now.known, now.caller, now.caller_step}))),
+                          field("memory", reports_.memory_of(block, use.part)), field("offset", begin),
+                          field("use", reports_.use_of(use))}));
     if (use.agent.is_task) {
         note_unknown(use.lane, use.step);
     }
 }
 
 void Sharing::record(Point task, LaneId lane, Step step, const WithHost &known, std::uint64_t time, PlaceId place) {
-    output_.write(R"({"kind":"shared_record","stream":)" + std::to_string(task.stream) +
-                  number("sequence", task.sequence) + at(lane, step) + number("time", time) +
-                  text("known", list_of(steps_of(known))) + text("frames", reports_.frames_of(place)) + "}");
+    output_.write(
+        object({text_field("kind", "shared_record"), field("stream", task.stream), field("sequence", task.sequence),
+                field("lane", lane), field("step", step), field("time", time), field("known", list_of(steps_of(known))),
+                field("frames", reports_.frames_of(place))}));
 }
 
 void Sharing::wait(LaneId lane, Step step, Point record, std::uint64_t process, PlaceId place) {
     start();
-    output_.write(R"({"kind":"shared_wait","process":)" + std::to_string(process) + number("stream", record.stream) +
-                  number("sequence", record.sequence) + at(lane, step) + number("time", now()) +
-                  text("frames", reports_.frames_of(place)) + "}");
+    output_.write(object({text_field("kind", "shared_wait"), field("process", process), field("stream", record.stream),
+                          field("sequence", record.sequence), field("lane", lane), field("step", step),
+                          field("time", now()), field("frames", reports_.frames_of(place))}));
     note_unknown(lane, step);
 }
 
@@ -110,7 +101,7 @@ void Sharing::host_knows(std::uint64_t time, const WithHost &known) {
         it = step >= it->second.newest ? unknown_.erase(it) : std::next(it);
     }
     if (is_new) {
-        output_.write(R"({"kind":"shared_host","time":)" + std::to_string(time) + text("known", list_of(steps)) + "}");
+        output_.write(object({text_field("kind", "shared_host"), field("time", time), field("known", list_of(steps))}));
     }
 }
 
