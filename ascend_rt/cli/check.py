@@ -121,9 +121,7 @@ def command_of(program: list[str]) -> list[str]:
         if shutil.which(first) is None:
             raise terminal.UsageError(f"cannot run {first}: no such program; check the path and its permissions")
         return command
-    if not first.startswith("-") and not os.path.exists(first):
-        raise terminal.UsageError(f"cannot run {first}: no such file; check the path, or name a module with -m")
-    return [python_program(), *command]
+    return [python_program(), run.script(first), *command[1:]]
 
 
 def variables(checks: list[str], directory: str) -> dict[str, str]:

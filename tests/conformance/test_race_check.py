@@ -197,6 +197,10 @@ RACES = {
         ["read after write: write, look"],
     ),
     "free": (WRITE + "lib.aclrtFree(ffi.cast('void *', x.handle))  # free\n", ["free after write: write, free"]),
+    "free before the task runs, which waits": (
+        NOTIFY + "n.wait(a)\n" + WRITE + "lib.aclrtFree(ffi.cast('void *', x.handle))  # free\nn.record(b)\n",
+        ["free after write: write, free"],
+    ),
     "free in another stream": (
         "pool = MemoryPool(device)\nm = pool.allocate(4096, a)\ncopy_async(m, p, a)  # write\nm.close(b)  # free\n",
         ["free after write: write, free"],

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "check.h"
+#include "races/lane.h"
 #include "races/pieces.h"
 #include "races/shadow.h"
 
@@ -152,6 +153,18 @@ void a_dense_layout_is_one_piece() {
     CHECK(found.count == 1 && found.width == 32 && count_pieces(found) == 64);
 }
 
+// A stream that waits for records which are complete, and gets no task.
+void waits_without_a_task_do_not_accumulate() {
+    aclsim::races::Lane lane;
+    for (std::uint64_t i = 1; i <= 1000; ++i) {
+        lane.add_early({1, i, 7});
+        lane.add_early({1, 5, 8});
+        lane.add_early({2, 5, 7});
+    }
+    CHECK(lane.early.size() == 3);
+    CHECK(lane.early[0].sequence == 1000 && lane.early[1].sequence == 5 && lane.early[2].stream == 2);
+}
+
 }  // namespace
 
 int main() {
@@ -159,5 +172,6 @@ int main() {
     neighbours_with_the_same_accesses_become_one();
     too_many_pieces_are_forgotten_and_nothing_is_invented();
     a_dense_layout_is_one_piece();
+    waits_without_a_task_do_not_accumulate();
     return 0;
 }

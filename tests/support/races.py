@@ -130,7 +130,10 @@ class Reference:
         recorded: dict[int, _Action] = {}
         notified: dict[int, list[_Action]] = {}
         awaiting: dict[int, list[_Action]] = {}
+        renewed = dict.fromkeys(MEMORIES, 0)
         for line, call in enumerate(calls, 1):
+            # A task that runs after its memory was freed, and given out again, uses the old allocation.
+            accesses = [(f"{memory} {renewed[memory]}", unit, writes) for memory, unit, writes in call.accesses]
             learned = None
             if call.name in ("synchronize", "poll", "renew_stream") and call.stream in newest:
                 learned = newest[call.stream].node
@@ -138,15 +141,16 @@ class Reference:
                 learned = recorded[call.other].node
             host = self._node(host, learned)
             if call.name not in TASKS:
-                accesses = call.accesses
                 if call.name == "free":
-                    accesses = [(MEMORIES[call.target], unit, True) for unit in range(UNITS)]
+                    memory = MEMORIES[call.target]
+                    accesses = [(f"{memory} {renewed[memory]}", unit, True) for unit in range(UNITS)]
+                    renewed[memory] += 1
                 yield _Action(line, host, None, accesses, call.name == "free")
                 if call.name == "renew_stream":
                     newest.pop(call.stream, None)
                 continue
             last = newest.get(call.stream)
-            task = _Action(line, self._node(host, None if last is None else last.node), call.stream, call.accesses)
+            task = _Action(line, self._node(host, None if last is None else last.node), call.stream, accesses)
             newest[call.stream] = task
             if call.name == "record":
                 recorded[call.other] = task
@@ -227,7 +231,8 @@ class Reference:
             for memory, unit, is_write in action.accesses:
                 entries = seen.setdefault((memory, unit), [])
                 for earlier, was_write in entries:
-                    if earlier is not action and (is_write or was_write) and not self._is_before(earlier, action):
+                    is_after = self._is_before(earlier, action) and not earlier.frees
+                    if earlier is not action and (is_write or was_write) and not is_after:
                         races.add((min(earlier.line, action.line), max(earlier.line, action.line)))
                 entries[:] = [
                     (earlier, was_write)
@@ -235,8 +240,6 @@ class Reference:
                     if not ((earlier is action or self._is_before(earlier, action)) and (is_write or not was_write))
                 ]
                 entries.append((action, is_write))
-                if action.frees:
-                    del seen[memory, unit]
         return races
 
 

@@ -109,7 +109,7 @@ RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, 
 
 PlaceId RaceCheck::place_of(const Stream &stream, const Task &task) {
     TaskLabel label;
-    if (task.info().has(kIsKernel)) {
+    if (task.info().has(kIsKernel) || task.info().has(kNotesBegin)) {
         task.details().label(stream, label);
     }
     return places_.present(label.name);

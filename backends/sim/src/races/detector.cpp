@@ -199,7 +199,7 @@ void Detector::wait(Point task, PlaceId place, const WaitBinding &binding) {
     } else if (binding.has_task) {
         lane.waits[task.sequence] = place;
     } else if (binding.state == State::Record) {
-        lane.early.push_back({binding.record.stream, binding.record.sequence, place});
+        lane.add_early({binding.record.stream, binding.record.sequence, place});
         ++lane.waits_without_task;
         lane.early_vain = {};
     }
@@ -211,7 +211,9 @@ void Detector::order(const Edge &edge) {
     if (edge.process != 0) {
         const auto waited = lane.waits.find(edge.after.sequence);
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
-        order_after_all(action != nullptr ? action->after : lane.early, wait);
+        std::vector<Before> all;
+        order_after_all(action != nullptr ? action->after : all, wait);
+        std::for_each(all.begin(), all.end(), [&](const Before &it) { lane.add_early(it); });
         sharing_.wait(lane.id, lane.step_of(edge.after.sequence), edge.before, edge.process, wait);
         return;
     }
@@ -219,7 +221,7 @@ void Detector::order(const Edge &edge) {
         return it.stream == edge.before.stream && it.sequence == edge.before.sequence;
     });
     if (action == nullptr && !is_early) {
-        lane.early.push_back({edge.before.stream, edge.before.sequence, 0});
+        lane.add_early({edge.before.stream, edge.before.sequence, 0});
     } else if (action != nullptr) {
         const auto waited = lane.waits.find(edge.after.sequence);
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;

@@ -47,6 +47,18 @@ void Lane::set_known(Step from, ClockRef now) {
     }
 }
 
+// Keeps the newest task of each stream and wait: a stream that waits and gets no task would collect all of them.
+void Lane::add_early(const Before &before) {
+    const auto same = std::find_if(early.begin(), early.end(), [&](const Before &it) {
+        return it.stream == before.stream && it.wait == before.wait;
+    });
+    if (same == early.end()) {
+        early.push_back(before);
+    } else {
+        same->sequence = std::max(same->sequence, before.sequence);
+    }
+}
+
 Action *Lane::find_open(std::uint64_t sequence) const {
     if (open.empty() || sequence < open.front()->sequence) {
         return nullptr;

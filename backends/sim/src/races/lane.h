@@ -131,6 +131,7 @@ struct Lane {
     ClockRef known_at(Step step) const;
     const Call *call_of(std::uint64_t sequence) const;
     void set_known(Step from, ClockRef now);
+    void add_early(const Before &before);
     Action *find_open(std::uint64_t sequence) const;
     void close(const Action &action);  // which is open
 };

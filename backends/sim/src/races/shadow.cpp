@@ -126,7 +126,8 @@ Shadow::Position Shadow::split(std::uint64_t offset) {
 void Shadow::visit(Segment &segment, std::uint64_t end, const UseRef &use, const Now &now,
                    std::vector<Conflict> &conflicts) {
     const auto look_at = [&](const UseRef &earlier) {
-        if (!conflict(earlier->mode, use->mode) || now.comes_after(*earlier)) {
+        const bool is_after = earlier->mode != Mode::Free && now.comes_after(*earlier);  // nothing may follow a free
+        if (!conflict(earlier->mode, use->mode) || is_after) {
             return;
         }
         const auto known =
