@@ -1087,10 +1087,10 @@ class Lib:
         """aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes)."""
     def aclsimSleep(self, stream: Any, cycles: int, /) -> int:
         """aclError aclsimSleep(aclrtStream stream, uint64_t cycles)."""
-    def aclsimSubmitWait(self, stream: Any, wait: Any, /) -> int:
-        """aclError aclsimSubmitWait(aclrtStream stream, const aclsimWait *wait)."""
-    def aclsimWake(self, word: Any, /) -> int:
-        """aclError aclsimWake(const volatile uint64_t *word)."""
+    def aclsimSubmitOperation(self, stream: Any, operation: Any, /) -> int:
+        """aclError aclsimSubmitOperation(aclrtStream stream, const aclsimOperation *operation)."""
+    def aclsimEndOperation(self, execution: int, result: int, text: Any, /) -> int:
+        """aclError aclsimEndOperation(uint64_t execution, aclError result, const char *text)."""
     def aclsimRegisterSymbol(self, symbol: Any, content: Any, size: int, /) -> int:
         """aclError aclsimRegisterSymbol(const void *symbol, const void *content, size_t size)."""
     def aclsimUnregisterSymbol(self, symbol: Any, /) -> int:

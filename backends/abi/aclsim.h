@@ -184,36 +184,36 @@ aclError aclsimRunOperator(aclrtStream stream, size_t workspaceBytes);
  * abort, or a reset with force, ends the task at once. A NULL stream is the default stream. */
 aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
 
-/* Called once, when the task is over and no longer reads the word. `result` is the result of the task: 0, the content
- * of `code`, ACL_ERROR_RT_TASK_TIMEOUT, or the reason of an abort. May call the library. */
-typedef void (*aclsimWaitEnd)(void *userData, aclError result);
-
-typedef struct aclsimWait {
-    const char *name;              /* the operation's, in profiles and in explanations of waits */
-    const volatile uint64_t *word; /* aligned to 8; readable until the task is over */
-    uint64_t value;                /* the task waits while *word < value */
-    const volatile aclError *code; /* result of the task when the word has reached the value; NULL for 0 */
-    uint32_t timeoutSeconds;       /* until the task fails with ACL_ERROR_RT_TASK_TIMEOUT; 0 for no limit */
-    const aclsimAccess *accesses;  /* operands of the operation; may be NULL if accessCount is 0 */
+/* Functions of a companion library for an operation that it runs elsewhere: in its own threads, or in another process.
+ * The number identifies one execution of the task; a captured task has one for each replay. */
+typedef struct aclsimOperation {
+    const char *name;             /* in profiles and in explanations of waits */
+    const aclsimAccess *accesses; /* operands; may be NULL if accessCount is 0 */
     uint64_t accessCount;
-    aclsimWaitEnd end; /* may be NULL */
     void *userData;
-} aclsimWait;
+    /* Called when the task's turn in its stream has come. Starts the work and returns soon. The stream goes on when
+     * aclsimEndOperation is called with the number, which may happen during this call. */
+    void (*begin)(void *userData, uint64_t execution);
+    /* Called if an abort or a reset ends an execution that has begun, after begin and before the call that ends it
+     * returns: from then on the program may free the operands. May be NULL. */
+    void (*cancel)(void *userData, uint64_t execution);
+    /* Writes what the execution waits for. Must not call the library, nor wait for a thread that does. May be NULL. */
+    void (*describe)(void *userData, uint64_t execution, char *text, size_t size);
+    /* Called once, after all other functions, when the task is over and cannot begin again. May be NULL. */
+    void (*release)(void *userData);
+} aclsimOperation;
 
-/* Gives an operation that runs elsewhere a place in a stream: submits a task that waits for a word changed by threads
- * of a companion library or by another process. The task needs no thread, so any number of streams may wait. The
- * operands must be live memory, and ASCEND_RT_SIM_CHECK=memory treats the task as their user. The structures are
- * copied. A NULL stream is the default stream. Failures, after which nothing is submitted and end is not
- * called:
- *   ACL_ERROR_INVALID_PARAM        wait, name or word is NULL, the word is not aligned to 8, accesses is NULL although
- *                                  accessCount is not 0, or an access has an unknown mode, a rank above 16 or no shape
- *   ACL_ERROR_RT_PARAM_INVALID     an access is not live memory
- *   ACL_ERROR_RT_STREAM_CAPTURED   the stream is being captured
- *   ACL_ERROR_RT_STREAM_MODEL      the stream is bound to a model, which would repeat the task */
-aclError aclsimSubmitWait(aclrtStream stream, const aclsimWait *wait);
-/* Makes the tasks of this process that wait for the word read it now. Without this call, they read it within about a
- * millisecond, which is also how they notice stores of another process. */
-aclError aclsimWake(const volatile uint64_t *word);
+/* Gives an operation a place in a stream: submits a task that begins it. The task needs no thread, so any number of
+ * streams may wait for operations. The operands must be live memory, and observers treat the task as their user. The
+ * structures are copied. A task can be captured, and begins anew in each replay. All functions but describe may call the
+ * library. A NULL stream is the default stream. Failures, after which nothing is submitted and no function is called:
+ *   ACL_ERROR_INVALID_PARAM     operation, name or begin is NULL, accesses is NULL although accessCount is not 0, or an
+ *                               access has an unknown mode, a rank above 16 or no shape
+ *   ACL_ERROR_RT_PARAM_INVALID  an access is not live memory */
+aclError aclsimSubmitOperation(aclrtStream stream, const aclsimOperation *operation);
+/* Ends an execution, on any thread. The result is that of the task, and the text the reason of a failure; it is copied,
+ * and may be NULL. Fails with ACL_ERROR_RT_INVALID_HANDLE if the execution has ended or was cancelled. */
+aclError aclsimEndOperation(uint64_t execution, aclError result, const char *text);
 
 /* Registers a symbol, as the loading of a program with a variable in device memory does: from now on the symbol, an
  * address of the host, is a variable of the given size to the symbol functions. Each device gets a separate
@@ -258,6 +258,7 @@ typedef struct aclsimKernel {
     void *userData;
     aclsimReleaseFunction release; /* may be NULL */
     size_t workspaceSize; /* workspace of a launch; allocated as for operators, see aclsimRunOperator */
+    uint32_t isBrief;     /* not 0: a thread that waits with a time limit may run the kernel, which ends the wait late */
 } aclsimKernel;
 
 /* Registers a function of the program that replaces a kernel, by the name of the kernel, in launches from now on: for

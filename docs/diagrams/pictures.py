@@ -350,6 +350,28 @@ def early_free() -> Drawing:
     return d
 
 
+def ranks() -> Drawing:
+    """Draw the ranks of a communicator, on two hosts."""
+    d = Drawing(760, 330, "Three ranks on two hosts: processes of one host read each other's memory")
+    places = [(60, "rank 0", "device 0"), (285, "rank 1", "device 1"), (540, "rank 2", "device 0")]
+    d.box(30, 30, 440, 220, "", "plain")
+    d.box(510, 30, 220, 220, "", "plain")
+    d.text(250, 50, "host A", "title", "middle")
+    d.text(620, 50, "host B", "title", "middle")
+    for x, name, device in places:
+        d.box(x, 66, 160, 50, f"#{name}: a process\ntorch_npu, its program", "blue")
+        d.arrow((x + 80, 116), (x + 80, 136))
+        d.box(x, 136, 160, 44, "`libhccl.so`\na task of a stream", "amber")
+        d.arrow((x + 80, 180), (x + 80, 196))
+        d.box(x, 196, 160, 40, f"memory of {device}", "green")
+    d.arrow((285, 216), (220, 216))
+    d.text(252, 204, "reads", "note", "middle")
+    d.line((365, 236), (365, 276), (620, 276), (620, 236))
+    d.line((140, 236), (140, 276), (365, 276))
+    d.text(412, 296, "TCP: addresses, agreement, small messages; all data between hosts", "note", "middle")
+    return d
+
+
 PICTURES = (
     record_wait,
     architecture,
@@ -363,4 +385,5 @@ PICTURES = (
     late_record,
     host_write,
     early_free,
+    ranks,
 )

@@ -22,11 +22,6 @@ constexpr aclError kInvalid = 161002;
 constexpr std::int64_t kDims[] = {2, 3, 4};
 constexpr std::int64_t kStorageDims[] = {6, 4};
 
-std::string recent_text() {
-    const char *text = aclGetRecentErrMsg();
-    return text == nullptr ? "" : text;
-}
-
 aclTensor *tensor(void *data = nullptr, const std::int64_t *strides = nullptr) {
     return aclCreateTensor(kDims, 3, ACL_FLOAT16, strides, 5, ACL_FORMAT_ND, kStorageDims, 2, data);
 }
@@ -169,6 +164,7 @@ void operators_are_refused_by_name() {
 void threads_at_the_same_time() {
     constexpr int kThreads = 4, kTimes = 300;
     aclTensor *const shared = tensor();
+    std::atomic<int> done{0};
     std::atomic<int> destroyed{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) {
@@ -181,6 +177,10 @@ void threads_at_the_same_time() {
                 std::int64_t offset = 0;
                 const aclnnStatus code = aclGetViewOffset(shared, &offset);
                 CHECK(code == ACL_SUCCESS || code == kInvalid);
+            }
+            ++done;
+            while (done < kThreads) {  // a new tensor might have the address of the destroyed one
+                std::this_thread::yield();
             }
             destroyed += aclDestroyTensor(shared) == ACL_SUCCESS ? 1 : 0;
         });

@@ -142,7 +142,7 @@ void a_kernel_that_is_cancelled_ends() {
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
     CHECK_OK(aclrtRegisterCpuFunc(binary, "cancelled", "cancelled", &function));
-    const aclsimKernel kernel{reach_a_cancellation_point, nullptr, nullptr, 0};
+    const aclsimKernel kernel{reach_a_cancellation_point, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("cancelled", &kernel));
     for (int i = 0; i < 50; ++i) {
         const aclrtStream stream = new_stream();

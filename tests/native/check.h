@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "abi/acl.h"
 
@@ -26,3 +27,11 @@
     } while (false)
 
 #define CHECK_OK(call) CHECK_CODE(ACL_SUCCESS, call)
+
+// Reads the text, which the library then forgets.
+inline std::string recent_text() {
+    const char *const text = aclGetRecentErrMsg();
+    return text == nullptr ? "" : text;
+}
+
+inline bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }

@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::int64_t kDims[] = {2, 3, 4};
 
-std::string recent_text() {
-    const char *text = aclGetRecentErrMsg();
-    return text == nullptr ? "" : text;
-}
-
 void a_descriptor_keeps_what_it_is_made_of() {
     std::int64_t dims[] = {2, 3, 4};
     aclTensorDesc *desc = aclCreateTensorDesc(ACL_FLOAT16, 3, dims, ACL_FORMAT_NCHW);
@@ -208,8 +203,8 @@ void an_operator_is_refused_by_its_name() {
 
 void what_else_is_refused() {
     CHECK(MsprofReportApi(0, nullptr) == ACL_ERROR_API_NOT_SUPPORT);
-    CHECK(HcclGetRootInfo(nullptr) == HCCL_E_NOT_SUPPORT);
-    CHECK(recent_text() == "HcclGetRootInfo: the simulator has no collective communication");
+    CHECK(HcclCommSuspend(nullptr) == HCCL_E_NOT_SUPPORT);
+    CHECK(recent_text() == "HcclCommSuspend: the simulator's communicators have no such function");
     CHECK(aclCreateGraphDumpOpt() == nullptr);
 }
 
@@ -230,15 +225,14 @@ void options_of_collective_communication() {
     CHECK(HcclSetConfig(HCCL_CONFIG_RESERVED, value) == HCCL_E_PARA);
 }
 
-void collective_communication_is_refused() {
+// Communicators have separate tests: collectives_test.cpp.
+void settings_of_communicators() {
     HcclCommConfig config;
     HcclCommConfigInit(&config);
-    CHECK(config.hcclExecTimeOut == -1 && config.hcclCommName[0] == '\0' && HcclGetCommConfigCapability() == 0);
-    HcclRootInfo root;
-    CHECK(HcclGetRootInfo(&root) == HCCL_E_NOT_SUPPORT);
-    CHECK(recent_text() == "HcclGetRootInfo: the simulator has no collective communication");
-    CHECK(HcclAllReduce(nullptr, nullptr, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, nullptr, nullptr) ==
-          HCCL_E_NOT_SUPPORT);
+    CHECK(config.hcclExecTimeOut == -1 && config.hcclCommName[0] == '\0' &&
+          HcclGetCommConfigCapability() == HCCL_COMM_CONFIG_RESERVED);
+    CHECK(HcclAllReduce(nullptr, nullptr, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, nullptr, nullptr) == HCCL_E_PTR);
+    CHECK(recent_text() == "HcclAllReduce: comm is NULL");
     CHECK(HcclGetErrorString(HCCL_E_NOT_SUPPORT) == std::string("HCCL_E_NOT_SUPPORT"));
     CHECK(HcclGetErrorString(static_cast<HcclResult>(-1)) == std::string("an unknown code"));
 }
@@ -277,7 +271,7 @@ int main() {
     what_else_is_refused();
     numbers_for_profiles();
     options_of_collective_communication();
-    collective_communication_is_refused();
+    settings_of_communicators();
     threads_have_their_own_objects();
     return 0;
 }

@@ -14,11 +14,6 @@
 
 namespace {
 
-std::string recent_text() {
-    const char *text = aclGetRecentErrMsg();
-    return text == nullptr ? "" : text;
-}
-
 std::uint32_t device_count() {
     aclsimInfo info;
     CHECK_OK(aclsimGetInfo(&info));

@@ -171,6 +171,7 @@ void *g_saved = nullptr;
 // Calls the API, which dumps into this callback again.
 std::int32_t call_back(const acldumpChunk *, std::int32_t) {
     if (++g_calls == 1) {
+        CHECK_OK(aclrtSetDevice(0));  // it may be called in a thread of the library
         const aclrtStream stream = new_stream();
         CHECK_OK(aclrtMemsetAsync(g_saved, 64, 7, 64, stream));
         CHECK_OK(aclrtSynchronizeStream(stream));
@@ -181,6 +182,7 @@ std::int32_t call_back(const acldumpChunk *, std::int32_t) {
         tensor.addrType = ACL_DUMP_ADDR_RAW;
         tensor.placement = ACL_DUMP_PLACEMENT_DEVICE;
         CHECK_OK(acldumpSaveExceptionInfo("nested", "tag", &tensor, 1));
+        CHECK_OK(aclrtResetDevice(0));
     }
     return 0;
 }
@@ -284,7 +286,7 @@ void tensors_of_the_program_are_saved() {
 // A name with the characters of a path stays in the directory.
 void operators_may_have_any_name() {
     constexpr char kName[] = "../../a b/c";
-    const aclsimKernel kernel{fail_block, nullptr, nullptr, 0};
+    const aclsimKernel kernel{fail_block, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel(kName, &kernel));
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
@@ -336,7 +338,7 @@ int main() {
     }
     CHECK_OK(aclInit(nullptr));
     CHECK_OK(aclrtSetDevice(0));
-    const aclsimKernel kernel{fail_block, nullptr, nullptr, 0};
+    const aclsimKernel kernel{fail_block, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("fails", &kernel));
     a_failed_kernel_leaves_its_arguments_and_memory();
     kernels_of_many_threads_are_all_dumped();

@@ -331,7 +331,7 @@ int main(int count, char **arguments) {
     const int steps = count > 2 ? std::atoi(arguments[2]) : 3000;
     const Watchdog watchdog("graph_chaos_test", std::chrono::seconds(180));
     CHECK_OK(aclInit(nullptr));
-    const aclsimKernel kernel{count_block, nullptr, nullptr, 0};
+    const aclsimKernel kernel{count_block, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("count", &kernel));
     CHECK_OK(aclrtSetDevice(0));
     chaos(seed, steps);

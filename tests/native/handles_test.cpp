@@ -90,11 +90,6 @@ void thousands_of_handles_are_told_apart() {
     }
 }
 
-std::string recent_text() {
-    const char *text = aclGetRecentErrMsg();
-    return text == nullptr ? "" : text;
-}
-
 void require_in(const std::string &part, const std::string &text) {
     if (text.find(part) == std::string::npos) {
         std::fprintf(stderr, "no \"%s\" in: %s\n", part.c_str(), text.c_str());

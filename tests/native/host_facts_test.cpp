@@ -122,7 +122,7 @@ void the_accesses_of_kernels_are_not_noted() {
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
     CHECK_OK(aclrtRegisterCpuFunc(binary, "touch", "touch", &function));
-    const aclsimKernel kernel{touch, it.memory, nullptr, 0};
+    const aclsimKernel kernel{touch, it.memory, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("touch", &kernel));
     std::uint64_t argument = 0;
     for (const std::uint32_t blocks : {1U, 64U}) {
@@ -140,8 +140,10 @@ struct Nested {
     char *memory;
     void *device;
     aclrtContext context;
+    Latch may_submit;
     static void run(void *self) {
-        const auto &it = *static_cast<Nested *>(self);
+        auto &it = *static_cast<Nested *>(self);
+        CHECK(it.may_submit.opens());
         CHECK_OK(aclrtSetCurrentContext(it.context));
         CHECK_OK(note_read(it.memory));
         CHECK_OK(aclrtMemcpyAsync(it.device, kSize, it.memory, kSize, ACL_MEMCPY_HOST_TO_DEVICE, it.other));
@@ -154,11 +156,12 @@ void a_host_function_stays_itself_after_it_has_waited() {
     Bench it;
     aclrtStream other = nullptr;
     CHECK_OK(aclrtCreateStream(&other));
-    Nested nested{other, it.memory, nullptr, nullptr};
+    Nested nested{other, it.memory, nullptr, nullptr, {}};
     CHECK_OK(aclrtMalloc(&nested.device, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
     CHECK_OK(aclrtGetCurrentContext(&nested.context));
     CHECK_OK(aclrtLaunchHostFunc(it.stream, Nested::run, &nested));
     const Name function = it.facts.newest;
+    nested.may_submit.open();
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     CHECK(it.facts.accesses.size() == 2);
     CHECK(it.facts.accesses[0].task == function && it.facts.accesses[1].task == function);

@@ -67,7 +67,7 @@ void note_release(void *data) {
 }
 
 void register_counter(const char *name, Counter &counter, std::size_t workspace = 0) {
-    const aclsimKernel kernel{count_block, &counter, note_release, workspace};
+    const aclsimKernel kernel{count_block, &counter, note_release, workspace, 0};
     CHECK_OK(aclsimRegisterKernel(name, &kernel));
 }
 
@@ -261,7 +261,7 @@ void an_abort_ends_a_launch_between_two_blocks() {
     const Library library;
     const aclrtFuncHandle function = library.function("held");
     HeldKernel held;
-    const aclsimKernel kernel{run_held, &held, nullptr, 0};
+    const aclsimKernel kernel{run_held, &held, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("held", &kernel));
     const aclrtStream stream = new_stream();
     std::uint64_t argument = 0;

@@ -382,7 +382,7 @@ void a_kernel_accesses_what_is_declared() {
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
     CHECK_OK(aclrtRegisterCpuFunc(binary, "touch", "touch", &function));
-    const aclsimKernel kernel{touch, nullptr, nullptr, 0};
+    const aclsimKernel kernel{touch, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("touch", &kernel));
     std::uint64_t argument = 0;
     const auto launch = [&]() -> const Facts::Submitted & {

@@ -94,11 +94,6 @@ bool host_permits_namespaces() {
            })) == 0;
 }
 
-std::string text() {
-    const char *found = aclGetRecentErrMsg();
-    return found == nullptr ? "" : found;
-}
-
 bool says(const std::string &text, std::initializer_list<const char *> words) {
     for (const char *word : words) {
         if (text.find(word) == std::string::npos) {
@@ -148,7 +143,7 @@ class Filler {
     const int file_;
 };
 
-bool says_that_shm_is_full() { return says(text(), {"/dev/shm is full", "of 64 KiB", "--shm-size"}); }
+bool says_that_shm_is_full() { return says(recent_text(), {"/dev/shm is full", "of 64 KiB", "--shm-size"}); }
 
 void exports_fail_without_room_and_work_with_it() {
     make_own_shm();
@@ -223,7 +218,7 @@ class NoDescriptors {
     rlimit before_{};
 };
 
-bool says_that_descriptors_are_used_up() { return says(text(), {"0 open files", "ulimit -n"}); }
+bool says_that_descriptors_are_used_up() { return says(recent_text(), {"0 open files", "ulimit -n"}); }
 
 [[maybe_unused]] void exports_fail_without_descriptors_and_work_with_them() {
     CHECK_OK(aclrtSetDevice(0));
@@ -325,7 +320,7 @@ void another_pid_namespace_is_the_reason_given() {
         const auto key = keys.receive<Key>();
         void *imported = nullptr;
         CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID, aclrtIpcMemImportByKey(&imported, key.text, 0));
-        CHECK(says(text(), {"PID namespace", "docker run --pid"}));
+        CHECK(says(recent_text(), {"PID namespace", "docker run --pid"}));
         end.send('e');
     });
     CHECK(status_of(exporter) == 0);

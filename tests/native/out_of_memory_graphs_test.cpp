@@ -116,7 +116,7 @@ aclError register_kernel() {
         g_ran = kNumber;
         return ACL_SUCCESS;
     };
-    const aclsimKernel kernel{runs, nullptr, nullptr, 0};
+    const aclsimKernel kernel{runs, nullptr, nullptr, 0, 0};
     return aclsimRegisterKernel(kReplaced, &kernel);
 }
 void check_runs(int number) {
@@ -464,7 +464,7 @@ void set_up_graphs() {
     CHECK_OK(aclrtLaunchHostFunc(g_busy, nothing, nullptr));
     CHECK_OK(aclrtMemsetAsync(g_memory, 4096, 1, 4096, g_busy));
     CHECK_OK(aclmdlRICaptureEnd(g_busy, &g_graph));
-    const aclsimKernel kernel{[](const aclsimKernelBlock *, void *) { return ACL_SUCCESS; }, nullptr, nullptr, 0};
+    const aclsimKernel kernel{[](const aclsimKernelBlock *, void *) { return ACL_SUCCESS; }, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("kernel", &kernel));
     const aclrtBinHandle binary = load_cpu_binary();
     CHECK_OK(aclrtRegisterCpuFunc(binary, "kernel", "kernel", &g_function));

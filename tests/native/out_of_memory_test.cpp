@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "abi/aclsim_refusal.h"
+
 namespace {
 
 aclrtNotify g_notify = nullptr;
@@ -70,6 +72,31 @@ void a_channel_loses_nothing_without_memory() {
     test_channel([] { return acltdtReceiveTensor(g_channel, g_received, -1); }, 0);
 }
 
+// Submits an operation whose data belong to the task, or to the caller if the call fails.
+aclError submit_operation(aclrtStream stream) {
+    aclsimOperation operation{};
+    auto *const data = new (std::nothrow) int(7);
+    if (data == nullptr) {
+        return aclsimRefuse("submit_operation", ACL_ERROR_RT_MEMORY_ALLOCATION, "no memory for the data");
+    }
+    const aclsimAccess access{g_memory, ACLSIM_ACCESS_READ, 64, 0, nullptr, nullptr, "data"};
+    operation.name = "operation";
+    operation.accesses = &access;
+    operation.accessCount = 1;
+    operation.userData = data;
+    operation.begin = [](void *given, std::uint64_t execution) {
+        CHECK(*static_cast<int *>(given) == 7);
+        CHECK_OK(aclsimEndOperation(execution, ACL_SUCCESS, "a text"));
+    };
+    operation.release = [](void *given) { delete static_cast<int *>(given); };
+    const aclError code = aclsimSubmitOperation(stream, &operation);
+    if (code != ACL_SUCCESS) {
+        CHECK(*data == 7);
+        delete data;
+    }
+    return code;
+}
+
 const Case kCases[] = {
     {"aclrtCreateStream", no_preparation, [] { return aclrtCreateStream(&g_made); },
      [] { CHECK_OK(aclrtDestroyStream(g_made)); }},
@@ -100,6 +127,8 @@ const Case kCases[] = {
     {"aclrtLaunchHostFunc", hold, [] { return aclrtLaunchHostFunc(g_busy, nothing, nullptr); }, release},
     {"aclrtLaunchHostFunc, idle", no_preparation, [] { return aclrtLaunchHostFunc(g_other, nothing, nullptr); },
      no_preparation},
+    {"aclsimSubmitOperation", hold, [] { return submit_operation(g_busy); }, release},
+    {"aclsimSubmitOperation, idle", no_preparation, [] { return submit_operation(g_other); }, no_preparation},
     {"aclrtRecordEvent", hold, [] { return aclrtRecordEvent(g_event, g_busy); }, release},
     {"aclrtStreamWaitEvent",
      [] {

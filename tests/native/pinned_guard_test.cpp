@@ -193,7 +193,7 @@ void kernels_are_not_told() {
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
     CHECK_OK(aclrtRegisterCpuFunc(binary, "read_operand", "read_operand", &function));
-    const aclsimKernel kernel{read_operand, it.block(), nullptr, 0};
+    const aclsimKernel kernel{read_operand, it.block(), nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("read_operand", &kernel));
     it.receive();
     std::uint64_t argument = 0;

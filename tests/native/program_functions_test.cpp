@@ -107,7 +107,7 @@ void a_kernel_that_ends_its_thread_fails_its_task() {
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
     CHECK_OK(aclrtRegisterCpuFunc(binary, "ends", "ends", &function));
-    const aclsimKernel kernel{end_the_thread_in_the_last_block, nullptr, nullptr, 0};
+    const aclsimKernel kernel{end_the_thread_in_the_last_block, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel("ends", &kernel));
     for (int i = 0; i < 20; ++i) {
         const aclrtStream stream = new_stream();

@@ -49,7 +49,7 @@ aclError do_nothing(const aclsimKernelBlock * /*block*/, void * /*data*/) { retu
 // for itself.
 void a_release_function_does_not() {
     const Watchdog watchdog("a request in a release function", kLongEnough);
-    const aclsimKernel kernel = {do_nothing, nullptr, ask_for_too_much, 0};
+    const aclsimKernel kernel = {do_nothing, nullptr, ask_for_too_much, 0, 0};
     CHECK_OK(aclsimRegisterKernel("asks_at_its_end", &kernel));
     CHECK_OK(aclsimUnregisterKernel("asks_at_its_end"));
     CHECK(g_answer == ACL_ERROR_RT_MEMORY_ALLOCATION);

@@ -23,11 +23,6 @@ namespace {
 constexpr std::uint64_t kBytes = 4096;
 constexpr std::uint16_t kModule = 0;
 
-std::string recent_text() {
-    const char *text = aclGetRecentErrMsg();
-    return text == nullptr ? "" : text;
-}
-
 void devices() {
     std::int32_t count = 0;
     CHECK_OK(rtGetDeviceCount(&count));

@@ -38,7 +38,7 @@ aclError count_block(const aclsimKernelBlock *block, void *) {
 aclError refuse_block(const aclsimKernelBlock *, void *) { return ACL_ERROR_RT_AICORE_EXCEPTION; }
 
 void register_kernel(const char *name, aclError (*function)(const aclsimKernelBlock *, void *)) {
-    const aclsimKernel kernel{function, nullptr, nullptr, 0};
+    const aclsimKernel kernel{function, nullptr, nullptr, 0, 0};
     CHECK_OK(aclsimRegisterKernel(name, &kernel));
 }
 
@@ -327,7 +327,7 @@ void kernels_may_go_while_they_run() {
     std::thread registrar([&] {
         CHECK_OK(aclrtSetDevice(2));
         while (!is_over) {
-            const aclsimKernel kernel{count_block, &code, Code::release, 0};
+            const aclsimKernel kernel{count_block, &code, Code::release, 0, 0};
             CHECK_OK(aclsimRegisterKernel("count", &kernel));
             ++registrations;
         }
@@ -391,6 +391,53 @@ void disturb(Crowd<Kit> &crowd) {
     }
 }
 
+struct Gates {
+    Latch entered, released;
+};
+
+aclError pass_gates(const aclsimKernelBlock *, void *data) {
+    auto *gates = static_cast<Gates *>(data);
+    gates->entered.open();
+    gates->released.wait();
+    return ACL_SUCCESS;
+}
+
+// The only worker is inside another kernel: the thread that waits runs this one.
+void a_limited_wait_runs_a_brief_kernel() {
+    constexpr std::int32_t kLimitMs = 60000;
+    CHECK_OK(aclrtSetDevice(0));
+    Gates gates;
+    const aclsimKernel brief{count_block, nullptr, nullptr, 0, 1};
+    const aclsimKernel held{pass_gates, &gates, nullptr, 0, 0};
+    CHECK_OK(aclsimRegisterKernel("brief", &brief));
+    CHECK_OK(aclsimRegisterKernel("held", &held));
+    const aclrtBinHandle binary = load_cpu_binary();
+    std::array<aclrtFuncHandle, 2> functions{};
+    CHECK_OK(aclrtRegisterCpuFunc(binary, "brief", "brief", &functions[0]));
+    CHECK_OK(aclrtRegisterCpuFunc(binary, "held", "held", &functions[1]));
+    std::atomic<std::uint64_t> counter{0};
+    void *arguments = &counter;
+    const auto launch = [&](aclrtFuncHandle function, aclrtStream stream) {
+        CHECK_OK(aclrtLaunchKernelWithHostArgs(function, 1, stream, nullptr, &arguments, sizeof arguments, nullptr, 0));
+    };
+    aclrtStream busy = nullptr;
+    aclrtStream stream = nullptr;
+    CHECK_OK(aclrtCreateStream(&busy));
+    CHECK_OK(aclrtCreateStream(&stream));
+    launch(functions[1], busy);
+    gates.entered.wait();
+    launch(functions[0], stream);
+    CHECK_OK(aclrtSynchronizeStreamWithTimeout(stream, kLimitMs));
+    CHECK(counter == 1);
+    gates.released.open();
+    CHECK_OK(aclrtSynchronizeStream(busy));
+    CHECK_OK(aclrtDestroyStream(busy));
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtBinaryUnLoad(binary));
+    CHECK_OK(aclsimUnregisterKernel("brief"));
+    CHECK_OK(aclsimUnregisterKernel("held"));
+}
+
 }  // namespace
 
 int main() {
@@ -413,6 +460,7 @@ int main() {
     on_two_devices<Kit>(an_abort_of_work);
     records_of_each_other();
     kernels_may_go_while_they_run();
+    a_limited_wait_runs_a_brief_kernel();
     on_busy_devices<Kit>(work, disturb);
     CHECK_OK(aclrtSetDevice(0));
     g_kernels.reset();

@@ -1,6 +1,8 @@
 // Tensors, scalars, arrays and lists that programs make before they call an operator. A NULL argument is
 // ACLNN_ERR_PARAM_NULLPTR, another wrong one ACLNN_ERR_PARAM_INVALID; destroying NULL succeeds (CANN, aolapi, common
 // return codes and aclDestroyTensor). The vendor's library dereferences any other pointer.
+#include "aclnn_objects.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -10,78 +12,17 @@
 #include <utility>
 #include <vector>
 
-#include "aclnn/aclnn_base.h"
-#include "live_objects.h"
-#include "refusal.h"
-
 using companions::checked;
-using companions::LiveObjects;
+using companions::kInvalid;
+using companions::live;
 using companions::refuse;
 
-struct aclTensor {
-    static constexpr const char *kName = "aclTensor";
-    std::vector<std::int64_t> dims;
-    std::vector<std::int64_t> strides;
-    std::vector<std::int64_t> storage_dims;
-    aclDataType type;
-    std::int64_t offset;
-    aclFormat format;
-    void *data;
-};
-
-struct aclScalar {
-    static constexpr const char *kName = "aclScalar";
-    aclDataType type;
-    std::vector<char> value;
-};
-
-struct aclIntArray {
-    static constexpr const char *kName = "aclIntArray";
-    std::vector<std::int64_t> elements;
-};
-
-struct aclFloatArray {
-    static constexpr const char *kName = "aclFloatArray";
-    std::vector<float> elements;
-};
-
-struct aclBoolArray {
-    static constexpr const char *kName = "aclBoolArray";
-    std::vector<bool> elements;
-};
-
-struct aclTensorList {
-    static constexpr const char *kName = "aclTensorList";
-    std::vector<const aclTensor *> elements;
-};
-
-struct aclScalarList {
-    static constexpr const char *kName = "aclScalarList";
-    std::vector<const aclScalar *> elements;
-};
-
 namespace {
-
-constexpr aclError kNull = 161001;
-constexpr aclError kInvalid = 161002;
-
-template <class Object>
-LiveObjects<Object> &live() {
-    // Never destroyed, because threads may use it until the process ends.
-    static auto *const objects = new LiveObjects<Object>(Object::kName, kInvalid);
-    return *objects;
-}
-
-void require(const void *argument, const char *name) {
-    if (argument == nullptr) {
-        refuse(kNull, std::string(name) + " is NULL");
-    }
-}
 
 template <class Element>
 std::vector<Element> copied(const Element *values, std::uint64_t count, const char *name) {
     if (count > 0) {
-        require(values, name);
+        companions::require_argument(values, name);
     }
     if (count > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(Element)) {
         throw std::bad_alloc();
@@ -108,7 +49,7 @@ aclnnStatus destroyed(const char *function, const Object *object) {
 template <class Object, class Body>
 aclnnStatus with(const char *function, const Object *object, const char *argument, Body body) {
     return checked(function, [&] {
-        require(object, argument);
+        companions::require_argument(object, argument);
         live<Object>().use(object, body);
     });
 }
@@ -140,8 +81,8 @@ aclnnStatus destroyed_with_elements(const char *function, const List *list, cons
 template <class Object>
 aclnnStatus size_of(const char *function, const Object *object, const char *argument, std::uint64_t *size) {
     return checked(function, [&] {
-        require(object, argument);
-        require(size, "size");
+        companions::require_argument(object, argument);
+        companions::require_argument(size, "size");
         live<Object>().use(object, [&](const Object &found) { *size = found.elements.size(); });
     });
 }
@@ -150,8 +91,8 @@ aclnnStatus size_of(const char *function, const Object *object, const char *argu
 aclnnStatus copy_of(const char *function, const aclTensor *tensor, std::vector<std::int64_t> aclTensor::*member,
                     std::int64_t **values, std::uint64_t *count) {
     return with(function, tensor, "tensor", [&](const aclTensor &found) {
-        require(values, "the address of the values");
-        require(count, "the address of their number");
+        companions::require_argument(values, "the address of the values");
+        companions::require_argument(count, "the address of their number");
         const std::vector<std::int64_t> &source = found.*member;
         *values = new std::int64_t[source.size()];
         std::copy(source.begin(), source.end(), *values);
@@ -222,21 +163,21 @@ aclnnStatus aclGetViewStrides(const aclTensor *tensor, int64_t **stridesValue, u
 
 aclnnStatus aclGetViewOffset(const aclTensor *tensor, int64_t *offset) {
     return with("aclGetViewOffset", tensor, "tensor", [&](const aclTensor &found) {
-        require(offset, "offset");
+        companions::require_argument(offset, "offset");
         *offset = found.offset;
     });
 }
 
 aclnnStatus aclGetFormat(const aclTensor *tensor, aclFormat *format) {
     return with("aclGetFormat", tensor, "tensor", [&](const aclTensor &found) {
-        require(format, "format");
+        companions::require_argument(format, "format");
         *format = found.format;
     });
 }
 
 aclnnStatus aclGetDataType(const aclTensor *tensor, aclDataType *dataType) {
     return with("aclGetDataType", tensor, "tensor", [&](const aclTensor &found) {
-        require(dataType, "dataType");
+        companions::require_argument(dataType, "dataType");
         *dataType = found.type;
     });
 }
@@ -247,14 +188,14 @@ aclnnStatus aclSetRawTensorAddr(aclTensor *tensor, void *addr) {
 
 aclnnStatus aclGetRawTensorAddr(const aclTensor *tensor, void **addr) {
     return with("aclGetRawTensorAddr", tensor, "tensor", [&](const aclTensor &found) {
-        require(addr, "addr");
+        companions::require_argument(addr, "addr");
         *addr = found.data;
     });
 }
 
 aclScalar *aclCreateScalar(void *value, aclDataType dataType) {
     return created<aclScalar>("aclCreateScalar", [&] {
-        require(value, "value");
+        companions::require_argument(value, "value");
         const std::size_t size = aclDataTypeSize(dataType);
         if (size == 0) {
             refuse(kInvalid, "there are no scalars of the data type " + std::to_string(static_cast<int>(dataType)));

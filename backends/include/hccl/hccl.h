@@ -1,6 +1,5 @@
-/* Collective communication: types, and functions for communicators and on them. The functions are in libhccl.so;
- * options are kept, all else is refused. */
-/* @refused HCCL_E_NOT_SUPPORT: the simulator has no collective communication */
+/* Collective communication: types, and functions for communicators and on them. The functions are in libhccl.so. */
+/* @refused HCCL_E_NOT_SUPPORT: the simulator's communicators have no such function */
 #pragma once
 
 #include "../../abi/acl.h"

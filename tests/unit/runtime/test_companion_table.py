@@ -155,3 +155,10 @@ def test_media_memory() -> None:
     assert media.acldvppCreatePicDesc() == 0
     assert "acldvppCreatePicDesc: " in recent_text()
     assert runtime.aclrtResetDevice(0) == 0
+
+
+def test_functions_of_transformer_operators_raise_an_exception_with_a_text(run) -> None:
+    script = "import ctypes, sys; ctypes.CDLL(sys.argv[1])._ZN3atb13CreateContextEPPNS_7ContextE(None)"
+    done = run("-c", script, str(sim.companion_directory() / "libatb.so"))
+    assert done.returncode < 0  # a C program without a handler
+    assert "atb::CreateContext: the simulator has no transformer operators of ATB" in done.stderr

@@ -24,8 +24,8 @@
 #include "tasks/kernels.h"
 #include "tasks/label.h"
 #include "tasks/model.h"
+#include "tasks/operation.h"
 #include "tasks/value.h"
-#include "tasks/word_wait.h"
 
 namespace aclsim {
 namespace {
@@ -43,7 +43,7 @@ struct Simulator::Parts {
           memory(machine),
           kernels(memory),
           values(memory),
-          words(core),
+          operations(memory),
           tensor_channels(memory),
           queues(machine),
           initialization(machine),
@@ -63,7 +63,7 @@ struct Simulator::Parts {
     Memory memory;
     Kernels kernels;
     Values values;
-    SharedWords words;
+    Operations operations;
     TensorChannels tensor_channels;
     Queues queues;
     Initialization initialization;
@@ -96,7 +96,7 @@ Simulator::Simulator(const SimulatorOptions &options)
       memory(parts_.memory),
       kernels(parts_.kernels),
       values(parts_.values),
-      words(parts_.words),
+      operations(parts_.operations),
       tensor_channels(parts_.tensor_channels),
       queues(parts_.queues),
       initialization(parts_.initialization),

@@ -23,7 +23,7 @@ class Models;
 class OperatorRecords;
 class Profiler;
 class Queues;
-class SharedWords;
+class Operations;
 class Stall;
 class Strict;
 class Subscriptions;
@@ -66,7 +66,7 @@ class Simulator {
     Memory &memory;
     Kernels &kernels;
     Values &values;
-    SharedWords &words;
+    Operations &operations;
     TensorChannels &tensor_channels;
     Queues &queues;
     Initialization &initialization;

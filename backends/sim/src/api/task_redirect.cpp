@@ -54,6 +54,7 @@ constexpr UseOfFunction kUses[] = {
     {Function::aclprofMarkEx, Use::Task},
     {Function::aclprofGetStepTimestamp, Use::Task},
     {Function::aclsimSleep, Use::Task},
+    {Function::aclsimSubmitOperation, Use::Task},
 
     {Function::aclrtLaunchKernel, Use::Kernel},
     {Function::aclrtLaunchKernelV2, Use::Kernel},
@@ -126,7 +127,6 @@ constexpr UseOfFunction kUses[] = {
     {Function::aclmdlRIUnbindStream, Use::Refused},
     {Function::aclmdlRIEndTask, Use::Refused},
     {Function::aclsimRunOperator, Use::Refused},
-    {Function::aclsimSubmitWait, Use::Refused},
 };
 
 Use use_of(Function function) {

@@ -45,6 +45,9 @@ class FaultyTask final : public BlockingTask {
             return Start::Blocked;
         }
         if (failure_ != ACL_SUCCESS) {
+            if (info().has(kNotesBegin)) {
+                core_.note_begun(stream, *this);
+            }
             task_->result = result = failure_;
             task_->fail(stream);
             return Start::Done;

@@ -12,7 +12,7 @@ class Core;
 
 class ConditionTask : public BlockingTask {
   public:
-    Start start(Stream &stream) final REQUIRES(engine_lock);
+    Start start(Stream &stream) override REQUIRES(engine_lock);
     void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { leave(stream); }
     void rewind() override REQUIRES(engine_lock) { is_armed_ = has_expired_ = false; }
     bool expire() final REQUIRES(engine_lock) { return has_expired_ = true; }

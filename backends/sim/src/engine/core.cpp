@@ -183,6 +183,8 @@ void Core::note_failure(Stream &stream, Task &task) {
     stream.failure_reason = text_if_memory([&]() REQUIRES(engine_lock) { return task.details().failure_reason(); });
     stream.group.has_failures = true;
     if (stream.group.stops_on_failure && stream.group.failure == ACL_SUCCESS) {
+        stream.group.failure_reason =
+            text_if_memory([&]() REQUIRES(engine_lock) { return std::string(stream.failure_reason); });
         stream.group.stop(task.result);
     }
     failure_handler_->task_failed(stream, task);
@@ -497,6 +499,7 @@ bool Core::await_running(Lock &lock, Stream &stream, Time deadline) {
         stream.synchronized = std::max(stream.synchronized, last);
     }
     stream.progress.notify_all();
+    deferred_.await_cancellations(lock);
     return is_done;
 }
 
@@ -564,7 +567,8 @@ Core::Waited Core::await_task(Lock &lock, Stream &stream, std::uint64_t sequence
 // Runs one task that the stream directly or indirectly waits for, unless other threads have taken them all.
 bool Core::help(Lock &lock, Stream &stream, Executor::Server &server, std::optional<HostWait> &wait, Time deadline,
                 const WaitCheck *check) {
-    const Helpable found = is_held_ ? Helpable{} : find_helpable(stream, deadline, check);
+    const bool is_late = deadline != kNever && clock_.now() >= deadline;
+    const Helpable found = is_held_ || is_late ? Helpable{} : find_helpable(stream, deadline, check);
     if (found.stream == nullptr) {
         server.leave();
         if (found.is_out_of_sight) {

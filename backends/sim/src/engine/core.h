@@ -255,6 +255,11 @@ class Core {
         const Task *const head = stream.queue.front();
         observers_.tell<kMemory>(&Observer::accessed, stream, head != nullptr ? *head : task, access, is_there);
     }
+    // Reports the begin of a task with kNotesBegin.
+    void note_begun(const Stream &stream, const Task &task) const REQUIRES(engine_lock) {
+        const Task *const head = stream.queue.front();
+        observers_.tell<kTasks>(&Observer::started, stream, head != nullptr ? *head : task, thread_number());
+    }
     void note_edge(const Edge &edge) const REQUIRES(engine_lock) { observers_.tell<kOrder>(&Observer::ordered, edge); }
     void note_learned(const Point &task, HostSync how) const REQUIRES(engine_lock) {
         if (observers_.want(kOrder) && task.stream != 0) {

@@ -59,7 +59,7 @@ void Core::submit_told(Stream &stream, Task &task, Keep keep) {
 }
 
 void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
-    if (start != Start::Blocked || !observers_.want(kTasks)) {
+    if (start != Start::Blocked || !observers_.want(kTasks) || task.info().has(kNotesBegin)) {
         return;
     }
     try {
@@ -75,7 +75,9 @@ void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) 
     if (observers_.want(kTasks)) {
         const std::uint32_t thread = thread_number();
         observers_.each<kTasks>(now, [&](Observer &observer) REQUIRES(engine_lock) {
-            observer.started(now, stream, task, thread);
+            if (!task.info().has(kNotesBegin)) {
+                observer.started(now, stream, task, thread);
+            }
             observer.ended(now, stream, task, thread);
         });
     }

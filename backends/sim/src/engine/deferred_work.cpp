@@ -127,4 +127,15 @@ bool DeferredQueue::await(Lock &lock) {
     return is_any;
 }
 
+void DeferredQueue::await_cancellations(Lock &lock) {
+    const Uncancelled uncancelled;
+    while (unlikely(cancellations_ > 0) && !t_does_deferred) {
+        if (first_ != nullptr) {
+            do_all(lock);
+        } else {
+            finished_.wait(lock);
+        }
+    }
+}
+
 }  // namespace aclsim

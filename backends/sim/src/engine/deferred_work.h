@@ -59,6 +59,14 @@ class DeferredQueue {
     // consequence of such work. Returns false if there is none. A thread that already performs deferred work waits for
     // no other thread, which might be waiting for it.
     bool await(Lock &lock) REQUIRES(engine_lock);
+    // Count work that ends what a dropped task does outside the engine. A call that drops tasks waits for all of it,
+    // also if another thread performs it; the exception is the same as above.
+    void begin_cancellation() REQUIRES(engine_lock) { ++cancellations_; }
+    void end_cancellation() REQUIRES(engine_lock) {
+        --cancellations_;
+        finished_.notify_all();
+    }
+    void await_cancellations(Lock &lock) REQUIRES(engine_lock);
 
   private:
     void append(std::unique_ptr<DeferredWork> work) REQUIRES(engine_lock);
@@ -75,6 +83,7 @@ class DeferredQueue {
     std::uint64_t newest_age_ GUARDED_BY(engine_lock) = 0;
     std::uint64_t finishing_age_ GUARDED_BY(engine_lock) = 0;  // age of deferred work; 0: none
     std::size_t waits_ GUARDED_BY(engine_lock) = 0;
+    std::size_t cancellations_ GUARDED_BY(engine_lock) = 0;  // under way
     std::condition_variable_any finished_;
 };
 

@@ -17,6 +17,10 @@ class Spinner {
     // Uses real time: the clock of the simulated machine may stand still.
     Spinner(const Clock &host_clock, std::uint32_t processors) : clock_(host_clock), processors_(processors) {}
 
+    // While companions work, for which tasks wait, their threads need the processors: in other processes too, if ranks
+    // wait for each other.
+    void note_companions(bool are_working) { companions_work_.store(are_working, std::memory_order_relaxed); }
+
     // Spins for at most config().spin; returns true if the condition came true.
     template <class Condition>
     bool until(Condition condition) {
@@ -53,7 +57,8 @@ class Spinner {
     bool look_longer(Condition &condition, Time end) {
         constexpr std::uint32_t kPauses = 64;  // about a microsecond
         const Looking looking(looking_);
-        for (Time now = clock_.now(); now < end; now = clock_.now()) {
+        for (Time now = clock_.now(); now < end && !companions_work_.load(std::memory_order_relaxed);
+             now = clock_.now()) {
             if (condition()) {
                 return true;
             }
@@ -89,6 +94,7 @@ class Spinner {
     const Clock &clock_;
     const std::uint32_t processors_;
     std::atomic<std::uint32_t> looking_{0};  // threads in look_longer()
+    std::atomic<bool> companions_work_{false};
     std::atomic<Time> no_turns_until_{Time()};
 };
 

@@ -40,6 +40,7 @@ class StreamGroup : public Object {
     bool has_failures GUARDED_BY(engine_lock) = false;       // some stream may have a failure that was not reported
     bool stops_on_failure GUARDED_BY(engine_lock) = false;   // some stream is in STOP mode
     aclError failure GUARDED_BY(engine_lock) = ACL_SUCCESS;  // STOP mode: the first failure, permanent
+    std::string failure_reason GUARDED_BY(engine_lock);      // given by the task, or ""
 
   private:
     const DeviceHealth &health_;

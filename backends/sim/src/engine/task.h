@@ -28,6 +28,7 @@ enum TaskTrait : std::uint32_t {
     kIsUnrepeatable = 1U << 4,  // cannot be kept by a model: it executes or changes a model
     kIsUnlisted = 1U << 5,      // omitted from prints of graphs
     kIsMark = 1U << 6,          // only marks a point of its stream for profiles
+    kNotesBegin = 1U << 7,      // reports its begin itself, and ends later: its work is done outside the engine
 };
 
 // Properties common to all tasks of one type. Each type defines them as a constant in its own file, so that a new
@@ -99,7 +100,8 @@ class Task {
     virtual void run() EXCLUDES(engine_lock) {}
     // Requires the engine lock; called after run() has returned.
     virtual void finish() REQUIRES(engine_lock) {}
-    // Returns true if run() takes a millisecond or so at most: a thread that waits with a time limit may then call it.
+    // Returns true if run() takes a millisecond or so at most, or the program allows it: a thread that waits with a
+    // time limit may then call it.
     virtual bool is_brief() const { return false; }
     // Executor that must call run(); nullptr: the workers of the stream's device. Called only after Start::Run.
     virtual Executor *executor() { return nullptr; }

@@ -35,9 +35,7 @@ void Timer::arm(Stream &stream, Time when) {
     }
     stream.expires_at_ = when;
     stream.is_timed_ = true;
-    if (limits_.begin()->second == &stream) {
-        changed_.notify_one();
-    }
+    wake_before(when);
 }
 
 void Timer::poll(Stream &stream) {
@@ -47,7 +45,7 @@ void Timer::poll(Stream &stream) {
     const Time now = core_.clock().now();
     if (polled_.empty()) {
         next_poll_ = now + kPollInterval;
-        changed_.notify_one();
+        wake_before(next_poll_);
     }
     stream.polled_since_ = now;
     stream.is_timed_ = true;
@@ -66,11 +64,19 @@ void Timer::serve() {
     for (;;) {
         const Time when = next_look();
         if (when > core_.clock().now()) {
+            sleeps_until_ = when;
             core_.clock().wait_until(lock, changed_, when);
         } else {
             look();
             core_.do_deferred(lock);
         }
+    }
+}
+
+// Most waits have a limit, few reach it: the thread sleeps on if it looks in time anyway, for a limit that has gone.
+void Timer::wake_before(Time when) {
+    if (when < sleeps_until_) {
+        changed_.notify_one();
     }
 }
 

@@ -36,6 +36,7 @@ class Timer {
     void forget(Stream &stream) REQUIRES(engine_lock);
     void serve();
     Time next_look() const REQUIRES(engine_lock);
+    void wake_before(Time when) REQUIRES(engine_lock);
     void look() REQUIRES(engine_lock);
     Stream &next_expired(Time now) const REQUIRES(engine_lock);
     void expire(Stream &stream) REQUIRES(engine_lock);
@@ -45,6 +46,7 @@ class Timer {
     Appointments polled_ GUARDED_BY(engine_lock);  // ordered by the begin of polling: first come, first served
     Time next_poll_ GUARDED_BY(engine_lock){};
     Time rests_until_ GUARDED_BY(engine_lock){};
+    Time sleeps_until_ GUARDED_BY(engine_lock){};  // if the thread sleeps
     std::condition_variable_any changed_;
     bool started_ GUARDED_BY(engine_lock) = false;
 };

@@ -50,8 +50,8 @@ void fail_of_other_context(const ContextStream &stream, const Context *current) 
 }
 
 void fail_stopped(const Context &context) {
-    fail(context.failure, "an earlier task of %s failed in STOP mode; destroy the context, or reset the device",
-         text_of(context).c_str());
+    fail(context.failure, "an earlier task of %s failed in STOP mode%s%s; destroy the context, or reset the device",
+         text_of(context).c_str(), context.failure_reason.empty() ? "" : ": ", context.failure_reason.c_str());
 }
 
 void fail_aborted(const Stream &stream) { fail(stream.abort_reason, "stream %u was aborted", stream.id); }

@@ -23,6 +23,8 @@ class KernelCode : public RefCounted {
     virtual aclError run(const aclsimKernelBlock &block) const EXCLUDES(engine_lock) = 0;
     // Returns true if there is nothing to run.
     virtual bool is_empty() const { return false; }
+    // Returns true if a thread that waits with a time limit may run it.
+    virtual bool is_brief() const { return false; }
 
     const std::size_t workspace_bytes;
     bool is_registered GUARDED_BY(engine_lock) = false;  // referenced by Kernels
@@ -68,6 +70,7 @@ class RegisteredCode final : public KernelCode {
     RegisteredCode(Core &core, const aclsimKernel &kernel);
     ~RegisteredCode() override;
     aclError run(const aclsimKernelBlock &block) const override { return kernel_.function(&block, kernel_.userData); }
+    bool is_brief() const override { return kernel_.isBrief != 0; }
 
   private:
     Core &core_;

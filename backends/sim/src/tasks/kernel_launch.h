@@ -112,6 +112,7 @@ class KernelTask final : public Task, public TaskDetails {
     bool stays_in_shard(const Stream &) const override REQUIRES(engine_lock);
     void run() override;
     void rewind() override REQUIRES(engine_lock);
+    bool is_brief() const override { return running_ && running_->code->is_brief(); }
     const TaskDetails &details() const override { return *this; }
     std::string failure_reason() const override REQUIRES(engine_lock) { return failure_; }
     FailedKernel failed_kernel() const override REQUIRES(engine_lock);

@@ -240,6 +240,7 @@ class Execution {
     void cancel(Stream &stream) noexcept REQUIRES(engine_lock);
     bool is_under_way() const REQUIRES(engine_lock);
     aclError result() const REQUIRES(engine_lock);
+    std::string failure_reason() const REQUIRES(engine_lock);  // "": none is known
     std::vector<Ref<Stream>> parts() const REQUIRES(engine_lock);
     Model &model() const { return *model_; }
 

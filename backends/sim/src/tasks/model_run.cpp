@@ -7,6 +7,7 @@
 #include "engine/core.h"
 #include "engine/sliced_work.h"
 #include "support/error.h"
+#include "support/text.h"
 #include "tasks/label.h"
 #include "tasks/model.h"
 
@@ -48,6 +49,7 @@ struct Model::Run {
     aclError abort_reason = ACL_SUCCESS;  // set if it was stopped or replays were dropped
     std::vector<Point> ends{};            // last replay of each stream; only with observers
     aclError result = ACL_SUCCESS;
+    std::string failure_reason{};  // given by the first task that has one
 };
 
 // Task of a model in one execution.
@@ -65,14 +67,14 @@ class Replay final : public Task, public TaskDetails {
     Start start(Stream &stream) override REQUIRES(engine_lock) {
         stream_ = &stream;
         const Start start = kept_->start(stream);
-        result = kept_->result;
+        take_result();
         return start;
     }
     bool run_at_once() override REQUIRES(engine_lock) { return kept_->run_at_once(); }
     void run() override { kept_->run(); }
     void finish() override REQUIRES(engine_lock) {
         kept_->finish();
-        result = kept_->result;
+        take_result();
         was_cut_short = kept_->was_cut_short;
         if (was_cut_short) {
             abort_reason_ = stream_->abort_reason;
@@ -101,6 +103,18 @@ class Replay final : public Task, public TaskDetails {
     FailedKernel failed_kernel() const override REQUIRES(engine_lock) { return kept_->details().failed_kernel(); }
 
   private:
+    void take_result() REQUIRES(engine_lock) {
+        result = kept_->result;
+        if (result != ACL_SUCCESS) {
+            keep_reason();
+        }
+    }
+    [[gnu::noinline, gnu::cold]] void keep_reason() REQUIRES(engine_lock) {
+        if (run_->failure_reason.empty()) {
+            run_->failure_reason = text_if_memory([&]() REQUIRES(engine_lock) { return failure_reason(); });
+        }
+    }
+
     std::shared_ptr<Model::Run> run_;
     const std::unique_ptr<Task> &kept_;  // owned by the model, which may replace it before its turn
     const std::size_t index_;            // in its stream of the model
@@ -152,10 +166,12 @@ bool Execution::is_under_way() const { return run_ != nullptr && !run_->has_ende
 
 aclError Execution::result() const { return run_->result; }
 
+std::string Execution::failure_reason() const { return run_ == nullptr ? "" : run_->failure_reason; }
+
 std::vector<Ref<Stream>> Execution::parts() const { return is_under_way() ? model_->streams() : Model::Streams(); }
 
 // Never starts in a stream that executes nothing, and is then not counted as a launch.
-class LaunchTask final : public BlockingTask {
+class LaunchTask final : public BlockingTask, public TaskDetails {
   public:
     LaunchTask(Ref<Model> model, std::unique_ptr<LaunchBinding> binding, bool counts)
         : execution_(std::move(model), launching(), std::move(binding)), counts_(counts) {}
@@ -177,6 +193,8 @@ class LaunchTask final : public BlockingTask {
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { execution_.model().add_causes(causes); }
     std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) { return execution_.parts(); }
     std::string awaited() const override { return "model " + std::to_string(execution_.model().id); }
+    const TaskDetails &details() const override { return *this; }
+    std::string failure_reason() const override REQUIRES(engine_lock) { return execution_.failure_reason(); }
 
   private:
     static Origin launching() {

@@ -1,20 +1,13 @@
 // Options of collective communication, which are checked and stored but have no effect, and texts.
-#include "hccl/hccl.h"
-
 #include <atomic>
 #include <iterator>
 #include <string>
 
-#include "refusal.h"
+#include "hccl/entry.h"
 
-using companions::refuse;
+using namespace hccl;
 
 namespace {
-
-template <class Body>
-HcclResult checked(const char *function, Body body) {
-    return static_cast<HcclResult>(companions::checked(function, body));
-}
 
 std::atomic<std::int32_t> g_options[HCCL_CONFIG_RESERVED];
 
@@ -33,15 +26,13 @@ HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue) {
 
 HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValue) {
     return checked("HcclGetConfig", [&] {
-        if (configValue == nullptr) {
-            refuse(HCCL_E_PTR, "configValue is NULL");
-        }
+        require(configValue, "configValue");
         configValue->value = option(config);
     });
 }
 
-// None of the settings of a communicator is supported.
-uint32_t HcclGetCommConfigCapability(void) { return 0; }
+// All of HcclCommConfig is accepted.
+uint32_t HcclGetCommConfigCapability(void) { return HCCL_COMM_CONFIG_RESERVED; }
 
 const char *HcclGetErrorString(HcclResult code) {
     constexpr const char *kNames[] = {

@@ -1,0 +1,365 @@
+#include "hccl/communicator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "device_memory.h"
+#include "hccl/data_type.h"
+#include "hccl/workers.h"
+#include "refusal.h"
+
+using companions::refuse;
+
+namespace hccl {
+namespace {
+
+constexpr int kUsualExecution = 1836;  // seconds, of HCCL_EXEC_TIMEOUT
+constexpr int kUsualConnection = 120;  // seconds, of HCCL_CONNECT_TIMEOUT
+
+std::atomic<NameLine> g_name_line{nullptr};
+
+// Returns the line of the program, "train.py:12 in step", or "".
+std::string present_line() {
+    char text[256] = "";
+    if (const NameLine name = g_name_line.load()) {
+        name(text, sizeof text);
+    }
+    return text;
+}
+
+std::string list_of(const std::vector<std::uint32_t> &ranks) {
+    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        text += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+    }
+    return text;
+}
+
+std::string seconds_since(Time time) {
+    const auto past = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - time).count();
+    char text[32];
+    std::snprintf(text, sizeof text, past < 10000 ? "%.1f s" : "%.0f s", static_cast<double>(past) / 1e3);
+    return text;
+}
+
+void require_of_device(const Operand &operand) {
+    if (!companions::is_of_device(operand.address)) {
+        char address[2 * sizeof(void *) + 3];
+        std::snprintf(address, sizeof address, "%p", operand.address);
+        refuse(HCCL_E_PARA, std::string(operand.name) + ", " + address + ", is not memory of a device");
+    }
+}
+
+}  // namespace
+
+void set_line_provider(NameLine provider) { g_name_line = provider; }
+
+// A submitted call. A captured one is executed repeatedly.
+struct Communicator::Operation {
+    std::shared_ptr<Communicator> communicator;
+    Call call;
+    std::uint64_t number;
+    std::string line;
+    std::uint32_t executions = 0;  // guarded by the communicator's mutex
+
+    // Functions of the task (abi/aclsim.h). They have the address of a shared pointer.
+    using Handle = std::shared_ptr<Operation>;
+    static const Handle &from(void *data) { return *static_cast<Handle *>(data); }
+    static void begin(void *data, std::uint64_t execution) { from(data)->communicator->start(from(data), execution); }
+    static void cancel(void *data, std::uint64_t execution) { from(data)->communicator->cancel(execution); }
+    static void describe(void *data, std::uint64_t execution, char *text, std::size_t size) {
+        std::snprintf(text, size, "%s", from(data)->communicator->describe(*from(data), execution).c_str());
+    }
+    static void release(void *data) { delete static_cast<Handle *>(data); }
+};
+
+// An execution of an operation, until it has ended.
+struct Communicator::Execution {
+    std::shared_ptr<Operation> operation;
+    Run *run = nullptr;
+    bool is_cancelled = false;
+};
+
+Communicator::Communicator(std::string name, std::string secret, std::optional<std::int32_t> timeout_seconds)
+    : name_(std::move(name)), secret_(std::move(secret)), timeout_seconds_(timeout_seconds) {}
+
+Communicator::~Communicator() {
+    network_.reset();  // its thread asks for the status
+}
+
+std::shared_ptr<Communicator> Communicator::create(const Root &root, std::uint32_t size, std::uint32_t rank,
+                                                   const Settings &settings) {
+    std::int32_t device = 0;
+    if (aclrtGetDevice(&device) != ACL_SUCCESS) {
+        refuse(HCCL_E_RUNTIME, "the thread has no device; call aclrtSetDevice first");
+    }
+    const Time deadline = deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection);
+    std::vector<Peer> peers = join(root, size, rank, deadline);
+    const std::string name = settings.name.empty() ? "hccl_" + root.secret.substr(0, 12) : settings.name;
+    const std::shared_ptr<Communicator> made(new Communicator(name, root.secret, settings.timeout_seconds));
+    made->network_ = std::make_unique<Network>(std::move(peers), rank, [self = made.get()] { return self->status(); });
+    return made;
+}
+
+HcclResult Communicator::failure() const {
+    const std::optional<Failure> failure = network_->failure();
+    return failure ? failure->code : HCCL_SUCCESS;
+}
+
+// --- submitting ------------------------------------------------------------------------------------------------------
+
+// Asks for the line first: the program's runtime may take a lock.
+void Communicator::submit(Call call, aclrtStream stream) {
+    std::string line = present_line();
+    const std::lock_guard<std::mutex> guard(submission_);
+    submit_numbered(std::move(call), operations_ + 1, std::move(line), stream);
+    ++operations_;
+}
+
+void Communicator::submit(std::vector<Message> messages, const char *name, aclrtStream stream) {
+    std::string line = present_line();
+    const std::lock_guard<std::mutex> guard(submission_);
+    auto sent = sent_;
+    auto received = received_;
+    Call call{name, {Kind::SendRecv}, {}, {}};
+    for (Message &message : messages) {
+        message.number = ++(message.is_sent ? sent : received)[message.rank];
+        const auto type = static_cast<HcclDataType>(message.signature.type);
+        call.operands.push_back({message.data, message.is_sent ? ACLSIM_ACCESS_READ : ACLSIM_ACCESS_WRITE,
+                                 message.is_sent ? "sendBuf" : "recvBuf", message.signature.count, width_of(type)});
+    }
+    call.body = [messages = std::move(messages)](Run &run) { send_and_receive(run, messages); };
+    submit_numbered(std::move(call), 0, std::move(line), stream);
+    sent_ = std::move(sent);
+    received_ = std::move(received);
+}
+
+void Communicator::submit_numbered(Call call, std::uint64_t number, std::string line, aclrtStream stream) {
+    if (const std::optional<Failure> failure = network_->failure()) {
+        refuse(failure->code, "communicator " + name_ + " has failed before: " + failure->text);
+    }
+    std::vector<aclsimAccess> accesses;
+    std::vector<std::int64_t> shapes;
+    shapes.reserve(call.operands.size());
+    for (const Operand &operand : call.operands) {
+        if (operand.count == 0) {
+            continue;
+        }
+        require_of_device(operand);
+        shapes.push_back(static_cast<std::int64_t>(operand.count));
+        accesses.push_back({operand.address, operand.mode, static_cast<std::uint32_t>(operand.width), 1, &shapes.back(),
+                            nullptr, operand.name});
+    }
+    aclsimOperation task{};
+    const char *const name = call.name;
+    auto handle = std::make_unique<Operation::Handle>(
+        std::make_shared<Operation>(Operation{shared_from_this(), std::move(call), number, std::move(line)}));
+    task.name = name;
+    task.accesses = accesses.data();
+    task.accessCount = accesses.size();
+    task.userData = handle.get();
+    task.begin = Operation::begin;
+    task.cancel = Operation::cancel;
+    task.describe = Operation::describe;
+    task.release = Operation::release;
+    const aclError code = aclsimSubmitOperation(stream, &task);
+    if (code != ACL_SUCCESS) {
+        const char *const text = aclGetRecentErrMsg();
+        refuse(code == ACL_ERROR_INVALID_PARAM || code == ACL_ERROR_RT_PARAM_INVALID ? HCCL_E_PARA : HCCL_E_RUNTIME,
+               text == nullptr ? "" : text);
+    }
+    handle.release();  // NOLINT: belongs to the task
+}
+
+std::shared_ptr<Communicator> Communicator::split(const std::vector<std::uint32_t> &ranks, std::uint64_t id,
+                                                  std::uint32_t rank, const Settings &settings) {
+    const Time deadline = deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection);
+    try {
+        HcclRootInfo info{};
+        if (ranks[0] == network_->rank()) {
+            serve().store(info);
+            for (std::size_t i = 1; i < ranks.size(); ++i) {
+                network_->post(ranks[i], id, info.internal);
+            }
+        } else {
+            const std::string text = network_->await_post(ranks[0], id, deadline);
+            std::snprintf(info.internal, sizeof info.internal, "%s", text.c_str());
+        }
+        return create(Root::load(info), static_cast<std::uint32_t>(ranks.size()), rank, settings);
+    } catch (const Failure &failure) {
+        refuse(failure.code, failure.text);
+    }
+}
+
+// --- executing -------------------------------------------------------------------------------------------------------
+
+void Communicator::start(const std::shared_ptr<Operation> &operation, std::uint64_t number) {
+    try {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            executions_.emplace(number, std::make_shared<Execution>(Execution{operation}));
+        }
+        run_on_worker([self = shared_from_this(), operation, number] { self->perform(operation, number); });
+    } catch (const std::exception &) {  // the host has no memory or no thread left
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            executions_.erase(number);
+        }
+        constexpr const char *kText = "the host has no thread left";
+        fail_for_resources(HCCL_E_SYSCALL, kText);
+        aclsimEndOperation(number, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, kText);
+    }
+}
+
+void Communicator::perform(const std::shared_ptr<Operation> &operation, std::uint64_t number) {
+    std::optional<Failure> failure;
+    std::shared_ptr<Execution> execution;
+    std::uint32_t executions = 0;
+    {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        execution = executions_.at(number);
+        executions = operation->executions++;
+    }
+    try {
+        execute(*operation, *execution, executions);
+    } catch (Failure &caught) {
+        failure = std::move(caught);
+    } catch (const std::bad_alloc &) {
+        constexpr const char *kText = "host out of RAM";  // short: needs no memory
+        failure = Failure{HCCL_E_MEMORY, kText};
+        fail_for_resources(HCCL_E_MEMORY, kText);
+    }
+    {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        executions_.erase(number);
+        last_end_ = Clock::now();
+        last_ = short_text_of(*operation);
+        ended_.notify_all();
+    }
+    // Fails if it was cancelled, which the stream knows.
+    aclsimEndOperation(number, failure ? ACL_ERROR_RT_AICORE_EXCEPTION : ACL_SUCCESS,
+                       failure ? failure->text.c_str() : nullptr);
+}
+
+// Blocks until this rank has done its part. Throws a Failure, of which the other ranks know.
+void Communicator::execute(const Operation &operation, Execution &execution, std::uint32_t number) {
+    const Time deadline =
+        timeout_seconds_ ? (*timeout_seconds_ == 0 ? kNever : Clock::now() + std::chrono::seconds(*timeout_seconds_))
+                         : deadline_by("HCCL_EXEC_TIMEOUT", kUsualExecution);
+    Run run(*network_, operation.call.signature, operation.number, number, deadline);
+    const auto attach = [&](Run *present) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        execution.run = present;
+        if (execution.is_cancelled) {
+            run.cancel();
+        }
+    };
+    attach(&run);
+    try {
+        if (const std::optional<Failure> earlier = network_->failure()) {
+            throw Failure(*earlier);
+        }
+        operation.call.body(run);
+        attach(nullptr);
+    } catch (const Failure &failure) {
+        attach(nullptr);
+        throw fail(operation, run, failure);
+    } catch (...) {
+        attach(nullptr);
+        throw;
+    }
+}
+
+// Returns the failure with all that is known about it, after the other ranks have been informed.
+Failure Communicator::fail(const Operation &operation, const Run &run, const Failure &failure) {
+    const std::optional<Failure> earlier = network_->failure();
+    if (earlier && earlier->text == failure.text) {
+        return {failure.code, heading(operation) + ": another operation failed: " + failure.text};
+    }
+    const bool was_cancelled = failure.code == HCCL_E_SUSPENDING;
+    Failure full{was_cancelled ? HCCL_E_REMOTE : failure.code, heading(operation) + ": " + failure.text};
+    if (!was_cancelled) {  // otherwise there is nothing to find out
+        for (const auto &[rank, text] : network_->ask(run)) {
+            full.text += "; rank " + std::to_string(rank) + " is " + text;
+        }
+    }
+    network_->fail(full, status());
+    return full;
+}
+
+void Communicator::fail_for_resources(HcclResult code, const char *text) {
+    try {
+        network_->fail({code, text}, "");
+    } catch (const std::bad_alloc &) {
+        return;  // the other ranks run into their time limit
+    }
+}
+
+void Communicator::cancel(std::uint64_t number) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto found = executions_.find(number);
+    if (found == executions_.end()) {
+        return;
+    }
+    found->second->is_cancelled = true;
+    if (found->second->run != nullptr) {
+        found->second->run->cancel();
+    }
+    ended_.wait(lock, [&] { return executions_.count(number) == 0; });
+}
+
+void Communicator::close() {
+    network_->close({HCCL_E_UNAVAIL, "communicator " + name_ + " was destroyed"});
+    std::unique_lock<std::mutex> lock(mutex_);
+    ended_.wait(lock, [&] { return executions_.empty(); });
+    release_root(secret_);
+}
+
+// --- texts -----------------------------------------------------------------------------------------------------------
+
+std::string Communicator::numbered(const Operation &operation) {
+    return operation.call.name + (operation.number > 0 ? " number " + std::to_string(operation.number) : std::string());
+}
+
+std::string Communicator::place(const Operation &operation) {
+    return operation.line.empty() ? "" : ", called at " + operation.line;
+}
+
+std::string Communicator::heading(const Operation &operation) const {
+    return numbered(operation) + " of communicator " + name_ + " on rank " + std::to_string(rank()) + " of " +
+           std::to_string(size()) + place(operation);
+}
+
+std::string Communicator::short_text_of(const Operation &operation) { return numbered(operation) + place(operation); }
+
+std::string Communicator::describe(const Operation &operation, std::uint64_t number) {
+    std::string text = heading(operation);
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = executions_.find(number);
+    if (found != executions_.end() && found->second->run != nullptr) {
+        const std::vector<std::uint32_t> ranks = found->second->run->awaited();
+        text += ranks.empty() ? "" : ", which waits for " + list_of(ranks);
+    }
+    return text;
+}
+
+// Returns what the rank does, for a sentence that begins with "rank 2 is".
+std::string Communicator::status() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (executions_.empty()) {
+        return "in no collective since " + seconds_since(last_end_) +
+               (last_.empty() ? ", and was in none before" : ", when it left " + last_);
+    }
+    std::string text;
+    for (const auto &[number, execution] : executions_) {
+        text += (text.empty() ? "in " : " and in ") + short_text_of(*execution->operation);
+    }
+    return text;
+}
+
+}  // namespace hccl

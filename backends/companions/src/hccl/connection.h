@@ -1,0 +1,92 @@
+// State of the connections of a network, for its own files.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "hccl/network.h"
+
+namespace hccl {
+
+constexpr std::size_t kSentAtOnce = std::size_t{32} << 10;   // bytes of a message that is not offered first
+constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;    // bytes between two looks at other news
+constexpr std::size_t kLongestText = std::size_t{16} << 10;  // bytes
+constexpr std::chrono::seconds kForAnswers{3};
+
+enum class Type : std::uint32_t {
+    Message,   // followed by the bytes
+    Offer,     // of bytes in the sender's memory
+    Wanted,    // send the bytes of that offer
+    Taken,     // the bytes of that offer have been read
+    Failed,    // followed by the reason
+    Question,  // as to what the rank does
+    Answer,    // followed by a text; to question 0: unasked, before the rank fails
+    Post,      // followed by a text
+    Bye,       // the communicator is destroyed in an orderly way
+};
+
+struct Frame {
+    Type type;
+    std::int32_t code;
+    Key key;
+    Signature signature;
+    std::uint64_t size;     // bytes that follow, or are offered
+    std::uint64_t address;  // of what is offered
+    std::uint64_t offer;    // number, from 1; 0: none
+};
+
+struct Sending {
+    std::uint32_t rank;
+    const void *data;
+    std::size_t size;
+    std::uint64_t offer;
+    bool is_done;
+};
+
+struct Receiving {
+    std::uint32_t rank;
+    Key key;
+    Signature signature;
+    void *data;
+    std::size_t size;
+    std::uint64_t offer;    // to be read by this process
+    std::uint64_t address;  // there
+    bool is_done;
+    Run *run;
+};
+
+// Message that came before it was expected.
+struct Network::Arrival {
+    Frame frame;
+    std::vector<char> payload;
+    bool is_whole;
+    Receiving *awaited_by;
+};
+
+struct Network::Other {
+    struct Out {
+        std::vector<char> own;
+        const char *data;
+        std::size_t size;
+        std::uint64_t borrowed_from;  // offer whose memory it reads; 0: its own
+    };
+    std::uint32_t rank;
+    Peer peer;
+    std::string lost;        // how the connection was lost; "" while it is there
+    std::string at_failure;  // what the rank was doing when it failed; "" while it has not
+    std::deque<Out> out;
+    // State of reading: a frame, and then its payload.
+    Frame frame;
+    std::size_t frame_bytes;
+    std::size_t payload_left;
+    char *payload_to;  // nullptr: the receiver has given up
+    std::vector<char> text;
+    Receiving *into;
+    Arrival *arriving;
+};
+
+}  // namespace hccl

@@ -1,0 +1,38 @@
+// Entry points of the library: arguments, failures, and communicators by their handles.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "hccl/communicator.h"
+#include "hccl/hccl.h"
+#include "refusal.h"
+
+namespace hccl {
+
+using companions::refuse;
+
+template <class Body>
+HcclResult checked(const char *function, Body body) {
+    return static_cast<HcclResult>(companions::checked(function, [&] {
+        try {
+            body();
+        } catch (const std::system_error &error) {
+            refuse(HCCL_E_SYSCALL, error.what());
+        }
+    }));
+}
+
+inline void require(const void *argument, const char *name) {
+    if (argument == nullptr) {
+        refuse(HCCL_E_PTR, std::string(name) + " is NULL");
+    }
+}
+
+// Communicators of the process. Refuse a handle that is NULL with HCCL_E_PTR, any other that is none with HCCL_E_PARA.
+HcclComm add(std::shared_ptr<Communicator> communicator);
+std::shared_ptr<Communicator> find(HcclComm handle);
+std::shared_ptr<Communicator> remove(HcclComm handle);
+
+}  // namespace hccl

@@ -1,0 +1,381 @@
+#include "hccl/rendezvous.h"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "refusal.h"
+
+using companions::Refusal;
+using companions::refuse;
+
+namespace hccl {
+namespace {
+
+constexpr const char *kMark = "ascend_rt-1";  // format of what is exchanged
+constexpr std::chrono::seconds kForGreeting{10};
+constexpr std::size_t kTextSize = 256;
+constexpr std::uint32_t kMostRanks = 1U << 15;
+
+template <std::size_t Size>
+void put(char (&to)[Size], const std::string &text) {
+    std::snprintf(to, Size, "%s", text.c_str());
+}
+
+// Known bytes in the memory of a process: another one that reads them there can read its memory.
+struct Cookie {
+    std::array<unsigned char, 16> bytes;
+};
+
+struct Member {
+    char address[64];
+    char network[160];
+    std::uint64_t process;
+    std::uint64_t cookie_address;
+    Cookie cookie;
+    std::uint16_t port;
+    char padding[6];
+};
+
+struct Hello {
+    char mark[16];
+    char secret[40];
+    std::uint32_t size;
+    std::uint32_t rank;
+    Member member;
+};
+
+struct Answer {
+    std::int32_t code;
+    char text[kTextSize];
+};
+
+struct Greeting {
+    char mark[16];
+    char secret[40];
+    std::uint32_t rank;
+    std::uint32_t padding;
+};
+
+// One for the process, so that its address stays valid.
+const Cookie &own_cookie() {
+    static const Cookie cookie = [] {
+        Cookie made{};
+        std::random_device random;
+        std::generate(made.bytes.begin(), made.bytes.end(), [&] { return static_cast<unsigned char>(random()); });
+        return made;
+    }();
+    return cookie;
+}
+
+// Lets other processes of the user read this one's memory, where the kernel restricts that to children (Yama).
+void permit_reading() {
+#ifdef PR_SET_PTRACER
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+#endif
+}
+
+bool is_readable(const Member &member) {
+    const char *const setting = std::getenv("ASCEND_RT_HCCL_SHARED_MEMORY");
+    if (setting != nullptr && std::strcmp(setting, "0") == 0) {
+        return false;
+    }
+    Cookie seen{};
+    const iovec here{seen.bytes.data(), seen.bytes.size()};
+    const iovec there{reinterpret_cast<void *>(member.cookie_address), seen.bytes.size()};
+    const ssize_t read = process_vm_readv(static_cast<pid_t>(member.process), &here, 1, &there, 1, 0);
+    return read == static_cast<ssize_t>(seen.bytes.size()) && seen.bytes == member.cookie.bytes;
+}
+
+// Ranks that have come, on the side of the one that serves.
+class Meeting {
+  public:
+    Meeting(Listener listener, std::string secret) : listener_(std::move(listener)), secret_(std::move(secret)) {}
+    void serve() {
+        while (present_ == 0 || present_ < guests_.size()) {
+            Socket socket = listener_.accept(kNever);
+            try {
+                welcome(std::move(socket));
+            } catch (const Refusal &) {
+                continue;  // not a rank, or one that has gone again
+            }
+        }
+        // Before the first rank can come again under the same port: this meeting would not answer it.
+        listener_.close();
+        std::vector<Member> members;
+        for (const Guest &guest : guests_) {
+            members.push_back(guest.hello.member);
+        }
+        const Answer answer{HCCL_SUCCESS, ""};
+        for (const Guest &guest : guests_) {
+            try {
+                guest.socket.send(&answer, sizeof answer, Clock::now() + kForGreeting);
+                guest.socket.send(members.data(), members.size() * sizeof(Member), Clock::now() + kForGreeting);
+            } catch (const Refusal &) {
+                continue;  // the others find out that it is missing
+            }
+        }
+    }
+
+  private:
+    struct Guest {
+        Socket socket;
+        Hello hello{};
+    };
+
+    void welcome(Socket socket) {
+        Hello hello{};
+        socket.receive(&hello, sizeof hello, Clock::now() + kForGreeting);
+        if (std::strncmp(hello.mark, kMark, sizeof hello.mark) != 0 ||
+            std::strncmp(hello.secret, secret_.c_str(), sizeof hello.secret) != 0 || hello.size == 0 ||
+            hello.size > kMostRanks) {
+            return;
+        }
+        if (present_ == 0) {
+            guests_.resize(hello.size);
+        }
+        if (hello.size != guests_.size() || hello.rank >= guests_.size()) {
+            return send_away(socket, "rank " + std::to_string(hello.rank) + " names " + std::to_string(hello.size) +
+                                         " ranks, another one " + std::to_string(guests_.size()));
+        }
+        Guest &guest = guests_[hello.rank];
+        if (guest.socket.is_open() && is_there(guest.socket)) {
+            return send_away(socket, "another process is already rank " + std::to_string(hello.rank));
+        }
+        present_ += guest.socket.is_open() ? 0 : 1;
+        guest = {std::move(socket), hello};
+    }
+    static bool is_there(const Socket &socket) {
+        char byte = 0;
+        return recv(socket.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+    }
+    static void send_away(const Socket &socket, const std::string &text) {
+        Answer answer{HCCL_E_PARA, ""};
+        put(answer.text, text);
+        socket.send(&answer, sizeof answer, Clock::now() + kForGreeting);
+    }
+
+    Listener listener_;
+    const std::string secret_;
+    std::vector<Guest> guests_;  // by rank
+    std::size_t present_ = 0;
+};
+
+// Goes through the meeting and returns the list.
+std::vector<Member> meet(const Root &root, std::uint32_t size, std::uint32_t rank, const Listener &listener,
+                         Time deadline) {
+    const bool is_on_host = network_identity() == root.network;
+    const Socket socket = connect(is_on_host ? "127.0.0.1" : root.address, root.port, deadline);
+    Hello hello{};
+    put(hello.mark, kMark);
+    put(hello.secret, root.secret);
+    hello.size = size;
+    hello.rank = rank;
+    // The address by which a rank reaches the root is one by which others reach it. On the root's host it is the
+    // root's.
+    const char *const given = std::getenv("HCCL_IF_IP");
+    put(hello.member.address, given != nullptr && *given != '\0' ? given
+                              : is_on_host                       ? root.address
+                                                                 : socket.own_address());
+    put(hello.member.network, network_identity());
+    hello.member.process = static_cast<std::uint64_t>(getpid());
+    hello.member.cookie = own_cookie();
+    hello.member.cookie_address = reinterpret_cast<std::uintptr_t>(own_cookie().bytes.data());
+    hello.member.port = listener.port();
+    socket.send(&hello, sizeof hello, deadline);
+    Answer answer{};
+    socket.receive(&answer, sizeof answer, deadline);
+    if (answer.code != HCCL_SUCCESS) {
+        refuse(answer.code, answer.text);
+    }
+    std::vector<Member> members(size);
+    socket.receive(members.data(), members.size() * sizeof(Member), deadline);
+    return members;
+}
+
+// Range below that from which Linux takes ports for connections.
+constexpr std::uint16_t kFirstPort = 20000;
+constexpr std::uint16_t kPorts = 12000;
+constexpr std::uint16_t kTriedPorts = 16;
+
+std::string random_secret() {
+    std::string secret;
+    std::random_device random;
+    for (int i = 0; i < 4; ++i) {
+        char digits[9];
+        std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(random()));
+        secret += digits;
+    }
+    return secret;
+}
+
+// Roots of this process under torchrun, by secret. Their numbers are the lowest that were free.
+std::mutex g_roots_mutex;
+std::map<std::string, unsigned> *const g_roots = new std::map<std::string, unsigned>;  // used until the very end
+
+// Returns a text that is the same for that root in all attempts of a job under torchrun, or "". The store of such a job
+// keeps the root information of an earlier attempt, or of a group that was destroyed and is made again. A rank may read
+// it before the new one is there: it must be the same.
+std::string elastic_identity(unsigned number) {
+    const char *const job = std::getenv("TORCHELASTIC_RUN_ID");
+    const char *const rank = std::getenv("RANK");
+    if (job == nullptr || rank == nullptr) {
+        return {};
+    }
+    std::ifstream file("/proc/" + std::to_string(getppid()) + "/stat");
+    std::string stat;
+    std::getline(file, stat);
+    std::istringstream fields(stat.substr(std::min(stat.rfind(')'), stat.size())));
+    std::string begin;
+    for (int i = 0; i < 21 && fields >> begin; ++i) {  // field 22: when the agent began, which starts the attempts
+    }
+    return network_identity() + " " + job + " " + rank + " " + std::to_string(getppid()) + " " + begin + " " +
+           std::to_string(number);
+}
+
+// Returns the secret of the next root, or "".
+std::string elastic_secret() {
+    const std::lock_guard<std::mutex> guard(g_roots_mutex);
+    for (unsigned number = 0;; ++number) {
+        const std::string identity = elastic_identity(number);
+        if (identity.empty()) {
+            return {};
+        }
+        const std::string secret = digest_of(identity);
+        if (g_roots->emplace(secret, number).second) {
+            return secret;
+        }
+    }
+}
+
+Root serve(Listener listener, const std::string &secret) {
+    const Root root{own_address(), listener.port(), secret, network_identity()};
+    auto meeting = std::make_shared<Meeting>(std::move(listener), secret);
+    std::thread([meeting] {
+        try {
+            meeting->serve();
+        } catch (const Refusal &) {
+            return;  // ranks that wait for it run into their time limit
+        } catch (const std::exception &) {
+            return;  // out of RAM: the same
+        }
+    }).detach();
+    return root;
+}
+
+}  // namespace
+
+std::string digest_of(const std::string &text) {
+    std::string digest;
+    for (std::uint64_t hash : {14695981039346656037ULL, 1099511628211ULL}) {  // FNV-1a, with two beginnings
+        for (const char byte : text) {
+            hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211ULL;
+        }
+        char digits[17];
+        std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+        digest += digits;
+    }
+    return digest;
+}
+
+void Root::store(HcclRootInfo &info) const {
+    info = {};
+    put(info.internal, std::string(kMark) + " " + address + " " + std::to_string(port) + " " + secret + " " + network);
+}
+
+Root Root::load(const HcclRootInfo &info) {
+    char mark[16] = "", address[64] = "", secret[40] = "", network[160] = "";
+    unsigned port = 0;
+    std::string text(info.internal, strnlen(info.internal, sizeof info.internal));
+    if (std::sscanf(text.c_str(), "%15s %63s %u %39s %159s", mark, address, &port, secret, network) != 5 ||
+        std::strcmp(mark, kMark) != 0 || port == 0 || port > UINT16_MAX) {
+        refuse(HCCL_E_PARA, "rootInfo was not written by HcclGetRootInfo of the simulator");
+    }
+    return {address, static_cast<std::uint16_t>(port), secret, network};
+}
+
+Root serve() {
+    const std::string secret = elastic_secret();
+    if (secret.empty()) {
+        return serve(Listener(), random_secret());
+    }
+    const auto first = static_cast<std::uint16_t>(std::strtoul(secret.substr(0, 8).c_str(), nullptr, 16) % kPorts);
+    for (std::uint16_t i = 0; i < kTriedPorts; ++i) {
+        try {
+            return serve(Listener(static_cast<std::uint16_t>(kFirstPort + (first + i) % kPorts)), secret);
+        } catch (const Refusal &) {
+            continue;  // another program has it
+        }
+    }
+    return serve(Listener(), secret);
+}
+
+Root serve(std::uint16_t port, const std::string &secret) { return serve(Listener(port), secret); }
+
+void release_root(const std::string &secret) {
+    const std::lock_guard<std::mutex> guard(g_roots_mutex);
+    g_roots->erase(secret);
+}
+
+std::vector<Peer> join(const Root &root, std::uint32_t size, std::uint32_t rank, Time deadline) {
+    permit_reading();
+    const Listener listener;
+    const std::vector<Member> members = meet(root, size, rank, listener, deadline);
+    std::vector<Peer> peers(size);
+    const std::string network = network_identity();
+    for (std::uint32_t lower = 0; lower < rank; ++lower) {
+        const Member &member = members[lower];
+        const bool is_on_host = network == member.network;
+        Greeting greeting{};
+        put(greeting.mark, kMark);
+        put(greeting.secret, root.secret);
+        greeting.rank = rank;
+        peers[lower].socket = connect(is_on_host ? "127.0.0.1" : member.address, member.port, deadline);
+        peers[lower].socket.send(&greeting, sizeof greeting, deadline);
+    }
+    for (std::uint32_t missing = size - rank - 1; missing > 0;) {
+        Socket socket = listener.accept(deadline);
+        Greeting greeting{};
+        try {
+            socket.receive(&greeting, sizeof greeting, std::min(deadline, Clock::now() + kForGreeting));
+        } catch (const Refusal &) {
+            continue;  // not a rank, or one that has gone again, and is missed in time
+        }
+        const bool is_ours = std::strncmp(greeting.mark, kMark, sizeof greeting.mark) == 0 &&
+                             std::strncmp(greeting.secret, root.secret.c_str(), sizeof greeting.secret) == 0;
+        if (is_ours && greeting.rank > rank && greeting.rank < size && !peers[greeting.rank].socket.is_open()) {
+            peers[greeting.rank].socket = std::move(socket);
+            --missing;
+        }
+    }
+    for (std::uint32_t other = 0; other < size; ++other) {
+        const bool may_be_readable = other != rank && network == members[other].network;
+        peers[other].process =
+            may_be_readable && is_readable(members[other]) ? static_cast<std::int64_t>(members[other].process) : 0;
+    }
+    return peers;
+}
+
+Time deadline_by(const char *variable, int usual_seconds) {
+    const char *const text = std::getenv(variable);
+    const long seconds = text != nullptr && *text != '\0' ? std::strtol(text, nullptr, 10) : usual_seconds;
+    return seconds <= 0 ? kNever : Clock::now() + std::chrono::seconds(std::min(seconds, 1L << 30));
+}
+
+}  // namespace hccl

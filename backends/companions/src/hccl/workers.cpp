@@ -1,0 +1,53 @@
+#include "hccl/workers.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace hccl {
+namespace {
+
+class Workers {
+  public:
+    void run(std::function<void()> work) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        if (idle_ <= queue_.size()) {
+            std::thread([this] { serve(); }).detach();
+            ++idle_;
+        }
+        queue_.push_back(std::move(work));
+        added_.notify_one();
+    }
+
+  private:
+    void serve() {
+        std::unique_lock<std::mutex> lock(mutex_);
+        for (;;) {
+            added_.wait(lock, [&] { return !queue_.empty(); });
+            std::function<void()> work = std::move(queue_.front());
+            queue_.pop_front();
+            --idle_;
+            lock.unlock();
+            work();
+            work = nullptr;  // may be the last to use a communicator, which then waits for its thread
+            lock.lock();
+            ++idle_;
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable added_;
+    std::deque<std::function<void()>> queue_;
+    std::size_t idle_ = 0;
+};
+
+}  // namespace
+
+void run_on_worker(std::function<void()> work) {
+    static Workers *const workers = new Workers;  // its threads outlive the end of main()
+    workers->run(std::move(work));
+}
+
+}  // namespace hccl

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Time collective operations between processes on simulated devices against PyTorch's "gloo" on the CPU.
+
+    ascend-rt run --backend sim benchmarks/collectives.py
+    ascend-rt run --backend sim benchmarks/collectives.py --smoke   # once, as a check
+
+Each size runs in turns: on the CPU with gloo, on devices whose processes read each other's memory ("memory"), and on
+devices whose processes only have sockets, as on two machines ("sockets"). A time is that until all is done on rank 0.
+The table shows medians. The goals: memory at most half of gloo from 1 MiB on, sockets at most 1.1 times gloo; below,
+at most 150 us more than gloo. It needs the extra "torch".
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+import torch_npu  # noqa: F401  (registers the device)
+
+SIZES = {"1 KiB": 1 << 10, "1 MiB": 1 << 20, "64 MiB": 64 << 20}
+REPEATS = {"1 KiB": 200, "1 MiB": 60, "64 MiB": 8}
+
+Call = Callable[[], object]
+
+
+def operations(size: int, device: str, group: dist.ProcessGroup) -> dict[str, Call]:
+    """Return calls on tensors of that size in bytes; for a gather or a scatter, that of all ranks together."""
+    ranks, count = dist.get_world_size(), size // 4
+    whole, part = torch.ones(count, device=device), torch.ones(count // ranks, device=device)
+    return {
+        "all_reduce": lambda: dist.all_reduce(whole, group=group),
+        "all_gather": lambda: dist.all_gather_into_tensor(whole, part, group=group),
+        "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, whole, group=group),
+    }
+
+
+def time_of(call: Call, is_on_device: bool) -> float:
+    """Return the seconds until the operation is done on this rank, after all ranks have begun together."""
+    dist.barrier()
+    begin = time.perf_counter()
+    call()
+    if is_on_device:
+        torch.npu.synchronize()
+    return time.perf_counter() - begin
+
+
+def new_groups() -> dict[str, tuple[str, dist.ProcessGroup]]:
+    """Return a group for each way to communicate, with the device of its tensors."""
+    groups = {"gloo": ("cpu", dist.new_group(backend="gloo"))}
+    for name, shared in (("memory", "1"), ("sockets", "0")):
+        os.environ["ASCEND_RT_HCCL_SHARED_MEMORY"] = shared
+        group = dist.new_group(backend="hccl")
+        dist.all_reduce(torch.ones(1, device="npu"), group=group)  # connects the ranks
+        groups[name] = ("npu", group)
+    return groups
+
+
+def rank(smoke: bool) -> None:
+    """Run as one of the ranks; the first one prints the rows."""
+    dist.init_process_group("gloo")
+    torch.npu.set_device(dist.get_rank())
+    torch.set_num_threads(1)
+    groups = new_groups()
+    for name, size in SIZES.items():
+        calls = {way: operations(size, device, group) for way, (device, group) in groups.items()}
+        for operation in calls["gloo"]:
+            times: dict[str, list[float]] = {way: [] for way in groups}
+            for repeat in range(2 if smoke else REPEATS[name] + 2):
+                for way, (device, _) in groups.items():
+                    took = time_of(calls[way][operation], device == "npu")
+                    if repeat >= 2 or smoke:
+                        times[way].append(1e6 * took)
+            if dist.get_rank() == 0:
+                print(row(operation, name, {way: statistics.median(each) for way, each in times.items()}), flush=True)
+    dist.destroy_process_group()
+
+
+def row(operation: str, size: str, medians: dict[str, float]) -> str:
+    """Return a line of the table."""
+    gloo = medians["gloo"]
+    text = f"{dist.get_world_size()} ranks  {operation:15} {size:>7}  gloo {gloo:9.0f} us"
+    for way in ("memory", "sockets"):
+        text += f"   {way} {medians[way]:9.0f} us, {medians[way] / gloo:5.2f} x, {medians[way] - gloo:+7.0f} us"
+    return text
+
+
+def main() -> None:
+    """Start the ranks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="two of each, as a check")
+    parser.add_argument("--ranks", type=int, nargs="*", default=[2, 4], help="numbers of ranks (default: 2 4)")
+    arguments = parser.parse_args()
+    if "RANK" in os.environ:
+        rank(arguments.smoke)
+        return
+    for ranks in arguments.ranks:
+        command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}", __file__]
+        subprocess.run([*command, *(["--smoke"] if arguments.smoke else [])], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+// Collective communication between processes: the program starts itself once for each rank. A rank reads orders from a
+// pipe and writes answers to another one.
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "collectives_kit.h"
+
+namespace {
+
+constexpr std::uint32_t kRanks = 4;
+constexpr int kOrders = 3;  // descriptors of a rank
+constexpr int kAnswers = 4;
+
+void write_all(int to, const void *data, std::size_t size) {
+    for (const auto *at = static_cast<const char *>(data); size > 0;) {
+        const ssize_t written = write(to, at, size);
+        CHECK(written > 0);
+        at += written;
+        size -= static_cast<std::size_t>(written);
+    }
+}
+
+// Returns false if the other end has gone.
+bool read_all(int from, void *data, std::size_t size) {
+    for (auto *at = static_cast<char *>(data); size > 0;) {
+        const ssize_t part = read(from, at, size);
+        if (part <= 0) {
+            return false;
+        }
+        at += part;
+        size -= static_cast<std::size_t>(part);
+    }
+    return true;
+}
+
+void write_text(int to, const std::string &text) {
+    const std::uint64_t size = text.size();
+    write_all(to, &size, sizeof size);
+    write_all(to, text.data(), text.size());
+}
+
+std::string read_text(int from) {
+    std::uint64_t size = 0;
+    CHECK(read_all(from, &size, sizeof size));
+    std::string text(size, '\0');
+    CHECK(read_all(from, text.data(), size));
+    return text;
+}
+
+// --- a rank ----------------------------------------------------------------------------------------------------------
+
+std::vector<float> numbers_of(std::uint32_t rank, std::size_t count) {
+    std::vector<float> content(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        content[i] = 1.0F / static_cast<float>(1 + (i * 7 + rank * 13) % 1009);
+    }
+    return content;
+}
+
+// Runs operations with small and large messages, and returns the bytes of all results.
+std::string results_of(const Rank &rank) {
+    std::string results;
+    const auto append = [&](const Memory<float> &memory) {
+        rank.synchronize();
+        const std::vector<float> content = memory.get();
+        results.append(reinterpret_cast<const char *>(content.data()), content.size() * sizeof(float));
+    };
+    constexpr HcclDataType kType = HCCL_DATA_TYPE_FP32;
+    for (const std::size_t count : {std::size_t{5}, std::size_t{3000}, std::size_t{200001}}) {
+        const Memory<float> from(numbers_of(rank.number, count)), sum(count), largest(count), part(count);
+        const Memory<float> wide(numbers_of(rank.number, count * rank.size)), all(count * rank.size);
+        CHECK_HCCL(HCCL_SUCCESS,
+                   HcclAllReduce(from.data(), sum.data(), count, kType, HCCL_REDUCE_SUM, rank.comm, rank.stream));
+        append(sum);
+        CHECK_HCCL(HCCL_SUCCESS,
+                   HcclReduce(from.data(), largest.data(), count, kType, HCCL_REDUCE_MAX, 2, rank.comm, rank.stream));
+        if (rank.number == 2) {
+            append(largest);
+        }
+        CHECK_HCCL(HCCL_SUCCESS,
+                   HcclReduceScatter(wide.data(), part.data(), count, kType, HCCL_REDUCE_SUM, rank.comm, rank.stream));
+        append(part);
+        CHECK_HCCL(HCCL_SUCCESS, HcclBroadcast(from.data(), count, kType, 1, rank.comm, rank.stream));
+        append(from);
+        CHECK(from.get() == numbers_of(1, count));
+        CHECK_HCCL(HCCL_SUCCESS, HcclAllGather(sum.data(), all.data(), count, kType, rank.comm, rank.stream));
+        append(all);
+        CHECK_HCCL(HCCL_SUCCESS,
+                   HcclAlltoAll(wide.data(), count, kType, all.data(), count, kType, rank.comm, rank.stream));
+        append(all);
+        CHECK(part_of(all.get(), 0, count) == part_of(numbers_of(0, count * rank.size), count * rank.number, count));
+        const std::uint32_t next = (rank.number + 1) % rank.size, before = (rank.number + rank.size - 1) % rank.size;
+        HcclSendRecvItem items[] = {{HCCL_SEND, part.data(), count, kType, next},
+                                    {HCCL_RECV, sum.data(), count, kType, before}};
+        CHECK_HCCL(HCCL_SUCCESS, HcclBatchSendRecv(items, 2, rank.comm, rank.stream));
+        append(sum);
+    }
+    return results;
+}
+
+// Half of the ranks, in another order.
+void works_in_a_part(const Rank &rank) {
+    std::uint32_t members[] = {3, 1};
+    HcclComm parent = rank.comm, part = nullptr;
+    const bool is_member = rank.number % 2 == 1;
+    CHECK_HCCL(HCCL_SUCCESS, HcclCreateSubCommConfig(&parent, is_member ? 2 : 0, is_member ? members : nullptr, 1,
+                                                     rank.number == 1 ? 1 : 0, nullptr, &part));
+    if (is_member) {
+        const Memory<float> value(std::vector<float>(20000, static_cast<float>(rank.number)));
+        CHECK_HCCL(HCCL_SUCCESS, HcclAllReduce(value.data(), value.data(), 20000, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM,
+                                               part, rank.stream));
+        rank.synchronize();
+        CHECK(value.get() == std::vector<float>(20000, 4.0F));
+        CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(part));
+    }
+}
+
+HcclComm join_by_root(std::uint32_t number) {
+    HcclRootInfo info;
+    if (number == 0) {
+        CHECK_HCCL(HCCL_SUCCESS, HcclGetRootInfo(&info));
+        write_all(kAnswers, &info, sizeof info);
+    } else {
+        CHECK(read_all(kOrders, &info, sizeof info));
+    }
+    HcclComm comm = nullptr;
+    CHECK_HCCL(HCCL_SUCCESS, HcclCommInitRootInfo(kRanks, &info, number, &comm));
+    return comm;
+}
+
+void be_rank(const std::string &task, std::uint32_t number) {
+    const Watchdog watchdog(task.c_str(), 3 * kLongEnough);
+    CHECK_OK(aclInit(nullptr));
+    CHECK_OK(aclrtSetDevice(static_cast<std::int32_t>(number)));
+    Rank rank{kRanks, number, nullptr, nullptr, nullptr};
+    CHECK_OK(aclrtCreateStream(&rank.stream));
+    if (task == "works") {
+        rank.comm = join_by_root(number);
+        write_text(kAnswers, results_of(rank));
+        works_in_a_part(rank);
+    } else if (task == "meets by a table") {
+        const std::string table = read_text(kOrders);
+        for (int round = 0; round < 5; ++round) {  // one after the other, under the same port
+            CHECK_HCCL(HCCL_SUCCESS, HcclCommInitClusterInfo(table.c_str(), number, &rank.comm));
+            const Memory<float> value(std::vector<float>(3, 1.0F));
+            CHECK_HCCL(HCCL_SUCCESS, HcclAllReduce(value.data(), value.data(), 3, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM,
+                                                   rank.comm, rank.stream));
+            rank.synchronize();
+            CHECK(value.get() == std::vector<float>(3, 4.0F));
+            if (round < 4) {
+                CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(rank.comm));
+            }
+        }
+        write_text(kAnswers, "met");
+    } else {  // loses rank 3
+        rank.comm = join_by_root(number);
+        const Memory<float> value(std::vector<float>(100000, 1.0F));
+        CHECK_HCCL(HCCL_SUCCESS, HcclBarrier(rank.comm, rank.stream));
+        rank.synchronize();
+        if (number == 3) {
+            write_text(kAnswers, "idle");
+            read_text(kOrders);  // never comes
+        }
+        CHECK_HCCL(HCCL_SUCCESS, HcclAllReduce(value.data(), value.data(), 100000, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM,
+                                               rank.comm, rank.stream));
+        write_text(kAnswers, "waiting");
+        const std::string text = rank.failure();
+        CHECK_CONTAINS(text, "rank 3 has ended");
+        CHECK_CONTAINS(text, "HcclAllReduce number 2");
+        CHECK(rank.async_error() == HCCL_E_REMOTE);
+        CHECK_HCCL(HCCL_E_REMOTE, HcclBarrier(rank.comm, rank.stream));
+        write_text(kAnswers, text);
+    }
+    CHECK_OK(aclrtDestroyStream(rank.stream));
+    CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(rank.comm));
+    CHECK_OK(aclrtResetDevice(static_cast<std::int32_t>(number)));
+    CHECK_OK(aclFinalize());
+}
+
+// --- the program that starts them ------------------------------------------------------------------------------------
+
+struct Process {
+    pid_t id;
+    int orders;
+    int answers;
+};
+
+std::vector<Process> start(const std::string &task) {
+    std::vector<Process> processes;
+    for (std::uint32_t number = 0; number < kRanks; ++number) {
+        int orders[2], answers[2];
+        CHECK(pipe2(orders, O_CLOEXEC) == 0 && pipe2(answers, O_CLOEXEC) == 0);
+        const std::string argument = std::to_string(number);  // nothing is allocated between fork and exec
+        const pid_t id = fork();
+        CHECK(id >= 0);
+        if (id == 0) {
+            // Moved out of the way first: the descriptors may be those that they are to become.
+            const int in = fcntl(orders[0], F_DUPFD_CLOEXEC, 100), out = fcntl(answers[1], F_DUPFD_CLOEXEC, 100);
+            dup2(in, kOrders);
+            dup2(out, kAnswers);
+            execl("/proc/self/exe", "rank", task.c_str(), argument.c_str(), nullptr);
+            _exit(127);
+        }
+        close(orders[0]);
+        close(answers[1]);
+        processes.push_back({id, orders[1], answers[0]});
+    }
+    return processes;
+}
+
+void distribute_root(const std::vector<Process> &processes) {
+    HcclRootInfo info;
+    CHECK(read_all(processes[0].answers, &info, sizeof info));
+    for (std::uint32_t number = 1; number < kRanks; ++number) {
+        write_all(processes[number].orders, &info, sizeof info);
+    }
+}
+
+std::set<std::string> shared_files() {
+    std::set<std::string> names;
+    DIR *const directory = opendir("/dev/shm");
+    while (const dirent *entry = directory == nullptr ? nullptr : readdir(directory)) {
+        names.insert(entry->d_name);
+    }
+    if (directory != nullptr) {
+        closedir(directory);
+    }
+    return names;
+}
+
+// Waits for the ranks. The files in shared memory of other programs may change meanwhile.
+void end(const std::vector<Process> &processes, const std::set<std::string> &files_before, pid_t killed = 0) {
+    for (const Process &process : processes) {
+        int status = 0;
+        CHECK(waitpid(process.id, &status, 0) == process.id);
+        CHECK(process.id == killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        close(process.orders);
+        close(process.answers);
+    }
+    for (const std::string &name : shared_files()) {
+        CHECK(files_before.count(name) == 1 || !contains(name, "hccl"));
+        for (const Process &process : processes) {
+            CHECK(files_before.count(name) == 1 || !contains(name, std::to_string(process.id)));
+        }
+    }
+}
+
+std::vector<std::string> results_with(const char *shared_memory) {
+    setenv("ASCEND_RT_HCCL_SHARED_MEMORY", shared_memory, 1);
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start("works");
+    distribute_root(processes);
+    std::vector<std::string> results;
+    for (const Process &process : processes) {
+        results.push_back(read_text(process.answers));
+    }
+    end(processes, files);
+    return results;
+}
+
+void results_do_not_depend_on_the_way() {
+    const std::vector<std::string> results = results_with("1");
+    CHECK(results[0].size() > 1000000);
+    CHECK(results == results_with("0"));
+}
+
+void a_killed_rank_is_named(const char *shared_memory) {
+    setenv("ASCEND_RT_HCCL_SHARED_MEMORY", shared_memory, 1);
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start("loses rank 3");
+    distribute_root(processes);
+    CHECK(read_text(processes[3].answers) == "idle");
+    for (std::uint32_t number = 0; number < 3; ++number) {
+        CHECK(read_text(processes[number].answers) == "waiting");
+    }
+    CHECK(kill(processes[3].id, SIGKILL) == 0);
+    for (std::uint32_t number = 0; number < 3; ++number) {
+        CHECK_CONTAINS(read_text(processes[number].answers), "on rank " + std::to_string(number) + " of 4");
+    }
+    end(processes, files, processes[3].id);
+}
+
+std::string free_port() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    socklen_t size = sizeof address;
+    CHECK(bind(socket, reinterpret_cast<const sockaddr *>(&address), size) == 0);
+    CHECK(getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size) == 0);
+    close(socket);
+    return std::to_string(ntohs(address.sin_port));
+}
+
+void ranks_meet_by_a_table() {
+    char path[] = "/tmp/rank_table_XXXXXX";
+    const int file = mkstemp(path);
+    CHECK(file >= 0);
+    close(file);
+    std::ofstream(path) << R"({"version": "1.0", "server_count": "1", "status": "completed", "server_list": [{
+        "server_id": "10.0.0.1", "device": [
+            {"device_id": "0", "device_ip": "192.168.1.8", "rank_id": "0"},
+            {"device_id": "1", "device_ip": "192.168.1.9", "rank_id": "1"},
+            {"device_id": "2", "device_ip": "192.168.1.10", "rank_id": "2"},
+            {"device_id": "3", "device_ip": "192.168.1.11", "rank_id": "3"}]}]})";
+    setenv("HCCL_IF_BASE_PORT", free_port().c_str(), 1);
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start("meets by a table");
+    for (const Process &process : processes) {
+        write_text(process.orders, path);
+    }
+    for (const Process &process : processes) {
+        CHECK(read_text(process.answers) == "met");
+    }
+    end(processes, files);
+    unlink(path);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc == 3) {
+        be_rank(argv[1], static_cast<std::uint32_t>(std::stoul(argv[2])));
+        return 0;
+    }
+    const Watchdog watchdog("collective_processes_test", 6 * kLongEnough);
+    results_do_not_depend_on_the_way();
+    a_killed_rank_is_named("1");
+    a_killed_rank_is_named("0");
+    ranks_meet_by_a_table();
+    return 0;
+}
