@@ -25,10 +25,28 @@ PAGE = ROOT / "docs" / "torch_operators.md"
 
 Results = dict[str, dict[str, str]]  # by entry of the database, by type: "run", "untested" or what went wrong
 
+_NO_QR = "torch_npu's autocast passes `bfloat16` on to the QR decomposition, which has no kernel for it"
+
 # Why a result differs, where the simulator has no part in it.
 NOTES = {
     "nn.functional.linear_cross_entropy:chunked_none": "torch itself sums in float32 on the CPU and CUDA alone, by the "
     "device's name; with the same `acc_policy` and `acc_dtype` the results are equal",
+    "nn.functional.binary_cross_entropy": "torch itself, for every device but the CPU",
+    "pca_lowrank": _NO_QR,
+    "svd_lowrank": _NO_QR,
+    "tensor_split": "torch itself wants this tensor on the CPU; it takes it there",
+}
+
+# Names on the page of the ways to call an operator.
+WAYS = {
+    "": "called directly",
+    "fake": "without data (`FakeTensorMode`)",
+    "compiled": '`torch.compile(backend="eager")`',
+    "autocast": "under `torch.autocast`",
+    "channels_last": "with `channels_last`",
+    "nested": "with nested tensors",
+    "sparse_coo": "with sparse tensors",
+    "sparse_csr": "with compressed sparse tensors",
 }
 
 _RUN = (sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", str(SWEEP))
@@ -115,15 +133,22 @@ def page(data: dict[str, object]) -> str:
         "This page compares PyTorch's operators on the simulated device with the CPU. It runs the samples of torch's",
         "own database of operators on both. The results must have the same types, sizes and values, for each type of",
         "number that was tried; random numbers must have the same type and size. An entry of the database may cover",
-        "several operators of PyTorch.",
+        "several operators of PyTorch. With `float32` each entry is also called in other ways, with the samples that",
+        "the CPU takes in the same way. There are no values to compare without data; under `torch.autocast` only sizes",
+        "are compared, because each kind of device has another list of types.",
         "",
         "| Result | Operators |",
         "|---|---|",
         f"| run | {len(groups['run'])} |",
         f"| refused or different, for at least one type | {len(groups['refused'])} |",
         f"| untested: no sample has one of the tried types | {len(groups['untested'])} |",
-        f"| torch_npu's own operators, by their documented formula | {len(formulas)} |",
+        "| by a documented formula: torch_npu's own operators, cells of recurrent networks, and SyncBatchNorm "
+        f"| {len(formulas)} |",
         f"| torch_npu's own operators, and others without a kernel for the CPU: refused | {len(without)} |",
+        "",
+        "| Way to call | Run | Refused or different |",
+        "|---|---|---|",
+        *(f"| {text} | {_count(results, way, 'run')} | {_count(results, way, '')} |" for way, text in WAYS.items()),
         "",
         "## Refused or different",
         "",
@@ -134,7 +159,7 @@ def page(data: dict[str, object]) -> str:
         for reason, types in sorted(_reasons(results[name]).items()):
             if name in NOTES:
                 reason = f"{reason.rstrip('!')}: {NOTES[name]}"
-            lines.append(f"| `{name}` | {', '.join(types)} | {reason.replace('|', chr(92) + '|')} |")
+            lines.append(f"| `{name}` | {'; '.join(types)} | {reason.replace('|', chr(92) + '|')} |")
     found = {
         "runs": groups["run"],
         "refused or different": groups["refused"],
@@ -148,7 +173,7 @@ def page(data: dict[str, object]) -> str:
         "",
         "- *Runs*: the results are the same as on the CPU.",
         "- *Untested*: no sample has one of the tried types.",
-        "- *Formula*: torch_npu's own operator, computed by its documented formula.",
+        "- *Formula*: computed by a documented formula.",
         "- *No kernel*: refused, because there is neither a kernel for the CPU nor a formula.",
         "",
         '<div class="table-filter"></div>',
@@ -163,6 +188,16 @@ def page(data: dict[str, object]) -> str:
 def _verdict(by_type: dict[str, str]) -> str:
     found = set(by_type.values())
     return "refused" if found - {"run", "untested"} else "run" if "run" in found else "untested"
+
+
+def _count(results: Results, way: str, wanted: str) -> int:
+    """Return how many entries run in a way; with wanted = "" how many are refused or different."""
+    found = 0
+    for by_type in results.values():
+        answers = {text for kind, text in by_type.items() if kind.partition(", ")[2] == way}
+        bad = answers - {"run", "untested"}
+        found += bool(bad) if not wanted else not bad and wanted in answers
+    return found
 
 
 def _reasons(by_type: dict[str, str]) -> dict[str, list[str]]:

@@ -20,6 +20,9 @@ _FOLLOWERS = {
     "mindspore.device_manager": "ascend_rt._startup.mindspore_devices",
 }
 
+# Modules whose ``require_supported_pair`` is called first.
+_CHECKS = {"torch_npu": "ascend_rt._startup.torch_versions"}
+
 # As install_hint.py writes it.
 _MISSING = "ascend-rt run: to have PyTorch with its adapter for NPUs: pip install '.[torch]' in a checkout of ascend_rt"
 
@@ -50,7 +53,7 @@ class Finder:
 
 
 class _Loader(Loader):
-    """Does what the module's own loader does, and imports the follower after that."""
+    """Does what the module's own loader does, after a check of versions, and imports the follower then."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -60,6 +63,8 @@ class _Loader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ in _CHECKS:
+            import_module(_CHECKS[module.__name__]).require_supported_pair()
         self._own.exec_module(module)
         import_module(_FOLLOWERS[module.__name__])
 
@@ -68,7 +73,7 @@ class _Loader(Loader):
 
 
 def install() -> None:
-    """Let imports of frameworks also load followers; print how to install torch_npu if it is missing."""
+    """Let imports of frameworks also load followers; print at the end why torch_npu could not be imported."""
     sys.meta_path.insert(0, Finder())
     atexit.register(_say_what_is_missing)
 
@@ -79,3 +84,7 @@ def _say_what_is_missing() -> None:
     error = getattr(sys, "last_value", None)
     if isinstance(error, ModuleNotFoundError) and error.name == "torch_npu":
         print(_MISSING, file=sys.stderr)
+    # torch, which imports torch_npu itself, ends the traceback with advice that does not help here.
+    cause = getattr(error, "__cause__", None)
+    if type(cause).__module__ == "ascend_rt.errors":
+        print(f"ascend-rt run: {cause}", file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -19,7 +20,7 @@ DESCRIPTION = (
     "Run a Python script as 'python SCRIPT ARGS...' does. ascend_rt, and code that loads the library by its name, use "
     "the library chosen here, and 'import acl' works."
 )
-EXAMPLES = ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run -m pytest")
+EXAMPLES = ("ascend-rt run --backend sim train.py --epochs 3", "ascend-rt run torchrun --nproc-per-node 4 train.py")
 
 _STARTUP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_startup", "site")
 
@@ -41,10 +42,43 @@ def main(arguments: argparse.Namespace) -> NoReturn:
     """Run the command; does not return."""
     if not arguments.program:
         raise terminal.UsageError("expects a script, or -m and a module")
-    script = arguments.program[0]
-    if not script.startswith("-") and not os.path.exists(script):
-        raise terminal.UsageError(f"cannot run {script}: no such file; check the path, or name a module with -m")
-    run(arguments.program, arguments.pyacl)
+    run([script(arguments.program[0]), *arguments.program[1:]], arguments.pyacl)
+
+
+def script(name: str) -> str:
+    """Return the script that the first argument names: a file, or a command in Python such as ``torchrun``.
+
+    Raises
+    ------
+    UsageError
+        There is neither.
+    """
+    if name.startswith("-"):
+        return name
+    if os.path.exists(name):
+        if _first_bytes(name) == b"\x7fELF":
+            raise terminal.UsageError(
+                f"cannot run {name}: it is not a Python script; start it with LD_LIBRARY_PATH=$(ascend-rt sim-path)"
+            )
+        return name
+    path = os.pathsep.join((os.path.dirname(python_program()), os.environ.get("PATH", os.defpath)))
+    found = shutil.which(name, path=path) if os.path.basename(name) == name else None
+    if found is not None and _is_python(found):
+        return found
+    raise terminal.UsageError(f"cannot run {name}: no such file; check the path, or name a module with -m")
+
+
+def _first_bytes(path: str) -> bytes:
+    if not os.path.isfile(path):  # a directory with __main__.py, or a pipe
+        return b""
+    with open(path, "rb") as file:
+        return file.read(4)
+
+
+def _is_python(path: str) -> bool:
+    with open(path, "rb") as file:
+        first = file.readline(256)
+    return first.startswith(b"#!") and b"python" in first
 
 
 def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:

@@ -19,8 +19,10 @@ _is_without_queue = os.environ.get(_QUEUE) == "0"
 os.environ[_QUEUE] = "0"
 
 from ascend_rt._runtime import driver  # noqa: E402
-from ascend_rt._startup import torch_environment  # noqa: E402
+from ascend_rt._startup import torch_environment, torch_versions  # noqa: E402
 from ascend_rt.backends import sim  # noqa: E402
+
+torch_versions.require_supported_pair()
 
 # ``ascend-rt run`` sets the environment, and puts the libraries that torch_npu is linked with on the loader's path.
 # Without it they are found if they are in the process already.

@@ -15,8 +15,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import IO
 
 import torch
 import torch_npu
@@ -29,7 +31,11 @@ _SOURCES = Path(__file__).resolve().parent / "c"
 _HEADERS = Path(backends.__file__).resolve().parent
 _TORCH = Path(torch.__file__).resolve().parent
 _TORCH_NPU = Path(torch_npu.__file__).resolve().parent
-_OPTIONS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+_RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
+_OPTIONS = (
+    *("-std=c++20", "-O1", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"),  # as torch itself is built
+    f"-DASCEND_RT_TORCH={_RELEASE[0] * 100 + _RELEASE[1]}",  # 213 for 2.13
+)
 # torch_npu's headers bring the vendor's acl.h, which declares the same as ours: no file sees both.
 _ADAPTER = "adapter.cpp"
 
@@ -46,10 +52,8 @@ def load() -> ctypes.CDLL:
     path = _directory() / f"operators-{_fingerprint()}.so"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (path.parent / "lock").open("w") as lock:
-            # One of several processes that begin together builds. The lock belongs to the process: that of flock would
-            # stay with a forked child, which has the open file too, and would wait for itself.
-            fcntl.lockf(lock, fcntl.LOCK_EX)
+        with path.with_suffix(".lock").open("w") as lock:
+            _lock(lock)
             if not path.exists():
                 _build(path)
     return ctypes.CDLL(str(path))
@@ -67,6 +71,17 @@ def require_simulator() -> None:
             "torch_npu runs on the vendor's library, which has its own operators; ascend_rt.torch needs the "
             "simulator: 'ascend-rt run --backend sim'"
         )
+
+
+def _lock(file: IO[str]) -> None:
+    """Let one of several processes that begin together build."""
+    # The lock belongs to the process: that of flock would stay with a forked child, which has the open file too, and
+    # would wait for itself.
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        _say("waiting for another process that compiles the operators")
+        fcntl.lockf(file, fcntl.LOCK_EX)
 
 
 def _directory() -> Path:
@@ -93,10 +108,8 @@ def _compiler() -> list[str]:
 
 
 def _build(path: Path) -> None:
-    print(
-        f"ascend_rt.torch: compiling the operators for torch {torch.__version__}, once; this takes a minute",
-        file=sys.stderr,
-    )
+    began = time.monotonic()
+    _say(f"compiling the operators for torch {torch.__version__}, once; this takes a minute or two")
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
         directory = Path(name)
         ours = directory / "ours.cpp"  # in one piece: most of the time goes into torch's headers
@@ -106,10 +119,19 @@ def _build(path: Path) -> None:
         theirs = [f"-isystem{_TORCH_NPU / 'include'}", f"-isystem{_TORCH_NPU / 'include/third_party/acl/inc'}"]
         work = [(ours, [f"-I{_HEADERS}"]), (_SOURCES / _ADAPTER, theirs)]
         with ThreadPoolExecutor() as threads:
-            objects = list(threads.map(lambda each: _compiled(each[0], directory, each[1]), work))
+            parts = [threads.submit(_compiled, source, directory, include) for source, include in work]
+            for done, part in enumerate(as_completed(parts), 1):
+                part.result()
+                _say(f"{done} of {len(parts)} parts compiled after {time.monotonic() - began:.0f} s")
         built = directory / "built.so"
-        _run([*_compiler(), "-shared", "-o", str(built), *map(str, objects), *_libraries()])
+        objects = [str(part.result()) for part in parts]
+        _run([*_compiler(), "-shared", "-o", str(built), *objects, *_libraries()])
         os.replace(built, path)  # at once: other processes may look for it
+    _say(f"ready after {time.monotonic() - began:.0f} s; kept in {path.parent}")
+
+
+def _say(text: str) -> None:
+    print(f"ascend_rt.torch: {text}", file=sys.stderr, flush=True)
 
 
 def _compiled(source: Path, directory: Path, include: list[str]) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from ascend_rt.torch import decompositions
+from ascend_rt.torch import _device_operators, decompositions
 
 # Kernels of torch_npu that stay: they allocate, inspect tensors, or make views, and do not call operators of CANN.
 KEPT = frozenset(
@@ -16,7 +16,6 @@ KEPT = frozenset(
         "_reshape_alias",
         "as_strided",
         "as_strided_",
-        "empty.memory_format",
         "empty_strided",
         "is_pinned",
         "is_set_to",
@@ -43,9 +42,7 @@ KEPT = frozenset(
         "get_npu_format",
         "get_storage_size",
         "npu_change_data_ptr",
-        "npu_format_cast",
         "npu_format_cast_",
-        "npu_format_cast_.acl_format",
         "npu_reshape",
         "npu_reshape.out",
         "unsafe_empty_with_format",
@@ -54,7 +51,16 @@ KEPT = frozenset(
 
 # Operators that PyTorch composes of others, which are called here with the tensors of the device.
 _COMPOSED = frozenset(
-    f"aten::{name}" for name in ("_to_copy", "contiguous", "empty_like", "new_empty_strided", "resize_as_")
+    f"aten::{name}"
+    for name in (
+        "_nested_view_from_buffer",
+        "_pack_padded_sequence",
+        "_to_copy",
+        "contiguous",
+        "empty_like",
+        "new_empty_strided",
+        "resize_as_",
+    )
 )
 
 # Kernels of this package; the others are PyTorch's.
@@ -63,6 +69,9 @@ _OWN = {
     "aten::_lazy_clone": "clone",
     "aten::_local_scalar_dense": "watched",
     "aten::copy_": "copy",
+    "aten::empty.memory_format": "empty",
+    "aten::histc": "histogram",
+    "aten::histc.out": "histogram",
     "aten::native_dropout": "dropout",
 }
 
@@ -93,58 +102,132 @@ _SIZED_BY_CPU = frozenset(
     )
 )
 
-# A view that only the CPU can make: its result would be a copy.
-_VIEWS = frozenset(("aten::_nested_view_from_buffer",))
-
 # PyTorch's kernel for all devices calls a kernel that only some have.
 _ON_CPU = frozenset(("aten::conj_physical_", "aten::mode.values"))
 
 _OWN_AUTOGRAD = {"aten::scaled_dot_product_attention": "attention"}
 
 # Kinds whose kernels enqueue tasks.
-AS_TASKS = frozenset(("cpu", "cpu_sized", "copy"))
+AS_TASKS = frozenset(("cpu", "cpu_sized", "copy", "histogram", "sparse", "sparse_csr", "nested", "quantized"))
+
+# Tensors that are not dense: the kind of their kernels, by the CPU's key and the device's.
+_LAYOUTS = {
+    "sparse": ("SparseCPU", "SparsePrivateUse1"),
+    "sparse_csr": ("SparseCsrCPU", "SparseCsrPrivateUse1"),
+    "nested": ("NestedTensorCPU", "NestedTensorPrivateUse1"),
+    "quantized": ("QuantizedCPU", "QuantizedPrivateUse1"),
+}
+
+# Kernels for them that make, copy or inspect such tensors, and call operators of dense ones; their part is not to
+# compute.
+_OF_ALL_LAYOUTS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_coalesced_",
+        "_copy_from",
+        "_dimI",
+        "_dimV",
+        "_nested_tensor_size",
+        "_nested_tensor_storage_offsets",
+        "_nested_tensor_strides",
+        "_nnz",
+        "_pin_memory",
+        "_sparse_coo_tensor_with_dims",
+        "_sparse_coo_tensor_with_dims_and_tensors",
+        "_to_copy",
+        "clone",
+        "copy_",
+        "copy_sparse_to_sparse_",
+        "dense_dim",
+        "detach",
+        "empty.memory_format",
+        "empty_like",
+        "empty_quantized",
+        "empty_strided",
+        "is_coalesced",
+        "is_pinned",
+        "q_per_channel_axis",
+        "q_per_channel_scales",
+        "q_per_channel_zero_points",
+        "q_scale",
+        "q_zero_point",
+        "qscheme",
+        "resize_",
+        "resize_as_sparse_",
+        "sparse_dim",
+        "sparse_resize_",
+        "sparse_resize_and_clear_",
+        "values",
+        "zeros.out",
+    )
+)
 
 
 def kinds() -> list[tuple[str, str]]:
-    """Return the kind of kernel, and the name, of every operator that gets one."""
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    theirs = set(torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1"))
-    with_autograd = set(torch._C._dispatch_get_registrations_for_dispatch_key("AutogradPrivateUse1"))
-    found = []
+    """Return the kind of kernel, and the name, of every operator that gets one; some have several."""
     # torch_npu registers kernels for some names that it never declares.
-    declared = {f"{schema.name}.{schema.overload_name}".rstrip(".") for schema in torch._C._jit_get_all_schemas()}
-    for name in sorted(declared.intersection(torch._C._dispatch_get_all_op_names())):
-        if not name.startswith(("aten::", "npu::")) or name in KEPT:
+    schemas = {
+        f"{schema.name}.{schema.overload_name}".rstrip("."): schema for schema in torch._C._jit_get_all_schemas()
+    }
+    theirs = _registered("PrivateUse1")
+    with_autograd = _registered("AutogradPrivateUse1")
+    found = []
+    for name in sorted(schemas.keys() & set(torch._C._dispatch_get_all_op_names())):
+        if not name.startswith(("aten::", "npu::", "atb::")):
             continue
-        implicit = has_kernel(name, "CompositeImplicitAutograd")
-        explicit = has_kernel(name, "CompositeExplicitAutograd") or has_kernel(
-            name, "CompositeExplicitAutogradNonFunctional"
-        )
-        on_cpu = has_kernel(name, "CPU")
-        if name in decompositions.TABLE:
-            found.append(("formula", name))
-            continue
-        if name in _VIEWS:
-            kind = "refused"
-        elif name in _OWN:
-            kind = _OWN[name]
-        elif name in _SIZED_BY_CPU:
-            kind = "cpu_sized"
-        elif name in _COMPOSED:
-            kind = "composed"
-        elif (
-            name in _ON_CPU
-            or (name in theirs and (on_cpu or explicit or implicit))
-            or (on_cpu and not explicit and not implicit)
-        ):
-            kind = "cpu"
-        elif name in theirs:
-            kind = "refused"
-        else:
-            kind = ""
+        kind = "" if name in KEPT else _kind(name, theirs)
         if kind:
             found.append((kind, name))
-        if name in with_autograd:
+        has_autograd = name in with_autograd or (name in theirs and _is_composed_with_gradients(name))
+        if has_autograd and name not in KEPT and name not in decompositions.TABLE:
             autograd = _OWN_AUTOGRAD.get(name, "autograd")
             found.append(("refused_autograd" if kind == "refused" else autograd, name))
-    return found
+    return [*found, *_kinds_of_layouts(schemas)]
+
+
+def _is_composed_with_gradients(name: str) -> bool:
+    """Return whether the CPU composes an operator, of which others have a gradient, as matmul in torch_npu 2.8."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    keys = {key: has_kernel(name, key) for key in ("Autograd", "CompositeImplicitAutograd", "CPU")}
+    return keys["Autograd"] and keys["CompositeImplicitAutograd"] and not keys["CPU"]
+
+
+def _registered(key: str) -> set[str]:
+    return set(torch._C._dispatch_get_registrations_for_dispatch_key(key))
+
+
+def _kind(name: str, theirs: set[str]) -> str:
+    """Return the kind of an operator's kernel for dense tensors; "" for those that PyTorch composes of others."""
+    if name in decompositions.TABLE or name in _device_operators.NAMES:
+        return "formula"
+    for names, kind in ((_SIZED_BY_CPU, "cpu_sized"), (_COMPOSED, "composed"), (_ON_CPU, "cpu")):
+        if name in names:
+            return kind
+    if name in _OWN:
+        return _OWN[name]
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    explicit = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+    is_composite = any(has_kernel(name, key) for key in (*explicit, "CompositeImplicitAutograd"))
+    on_cpu = has_kernel(name, "CPU")
+    if name in theirs:
+        return "cpu" if on_cpu or is_composite else "refused"
+    return "cpu" if on_cpu and not is_composite else ""
+
+
+def _kinds_of_layouts(schemas: dict[str, torch.FunctionSchema]) -> list[tuple[str, str]]:
+    found = []
+    for kind, (on_cpu, on_device) in _LAYOUTS.items():
+        theirs = _registered(on_device)
+        for name in sorted(schemas.keys() & _registered(on_cpu)):
+            if not name.startswith("aten::"):
+                continue
+            if name not in _OF_ALL_LAYOUTS and not _makes_view(schemas[name]):
+                found.append((kind, name))
+            elif kind in ("nested", "quantized") and name not in theirs:
+                found.append((f"{kind}_composed", name))
+    made = ("_sparse_coo_tensor_with_dims", "_sparse_coo_tensor_with_dims_and_tensors", "empty.memory_format")
+    return [*found, ("quantized_copy", "aten::copy_"), *(("sparse_made", f"aten::{name}") for name in made)]
+
+
+def _makes_view(schema: torch.FunctionSchema) -> bool:
+    return any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)

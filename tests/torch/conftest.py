@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -18,6 +19,14 @@ import pytest
 from ascend_rt._startup.install_hint import install_hint
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Start a worker for each processor: the programs compute all the time, some with several processes."""
+    from support import processors
+
+    return processors.workers(for_each_two=2)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -43,14 +52,29 @@ def _is_installed() -> bool:
 
 
 @pytest.fixture
-def program() -> Callable[..., Any]:
-    """Return a function that runs a program of the directory and returns the JSON that it prints as its answer."""
+def require() -> Callable[..., None]:
+    """Return a function that skips the test if a package is missing."""
+
+    def check(*packages: str) -> None:
+        for name in packages:
+            if importlib.util.find_spec(name) is None:  # imported, torch would load the adapter without a simulator
+                pytest.skip(f"{name} is not installed; the extra torch-test has all but lightning")
+
+    return check
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., Any]:
+    """Return a function that runs a program of the directory and returns the JSON that it prints as its answer.
+
+    The program works in a temporary directory: an operator that fails leaves files there, as on hardware.
+    """
 
     def run(name: str, *arguments: str, code: int = 0, **environment: str) -> Any:
         command = [sys.executable, "-m", "ascend_rt", "run", "--backend", "sim", str(PROGRAMS / name), *arguments]
         # Threads of OpenMP wait for each other in a loop, which takes all the time of a machine that has other work.
         env = {"OMP_NUM_THREADS": "1", **os.environ, **environment}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=170, env=env, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=170, env=env, cwd=tmp_path, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         [answer] = re.findall("^answer: (.*)$", done.stdout, re.MULTILINE)
         return json.loads(answer)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.simulator("independent")
 SOURCES = Path(__file__).resolve().parents[2] / "ascend_rt" / "torch" / "c"
 
 
-@pytest.mark.parametrize("what", ["unused", "first_use", "storm"])
+@pytest.mark.parametrize("what", ["unused", "counted", "first_use", "storm"])
 def test_a_child_ends(program: Callable[..., Any], what: str) -> None:
     assert program("forks.py", what) == "forks"
 

@@ -16,7 +16,7 @@ void *current_stream(std::int8_t device);
 void synchronize(std::int8_t device);
 
 // Reports the parts of memory that torch_npu's allocator gives out to checks.
-void watch_device_allocator();
+bool watch_device_allocator();
 
 struct RandomState {
     std::uint64_t seed = 0;

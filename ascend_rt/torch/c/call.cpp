@@ -7,12 +7,16 @@
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/DeviceGuard.h>
 
+#include <algorithm>
+
 #include "checks.h"
 #include "failure.h"
-#include "forward_places.h"
+#include "layouts.h"
+#include "places.h"
 #include "shapes.h"
 #include "task.h"
 #include "tensors.h"
+#include "waits.h"
 
 namespace ascend_rt {
 namespace {
@@ -28,16 +32,16 @@ class Call {
     void run() {
         refuse_in_forked_child(op_.handle);
         const c10::Device device = find_device();
-        const c10::DeviceGuard guard(device);
+        c10::OptionalDeviceGuard guard;
+        if (device != devices().getDevice()) {  // the guard asks the runtime, also when it changes nothing
+            guard.reset_device(device);
+        }
         device_ = device.index();
         raise_failure(device_);
-        note_forward_place(arguments_);
-        const ForwardPlace place;
-        std::shared_ptr<const Shapes> shapes;
-        if (!op_.has_number) {
-            shapes = shapes_of(op_, arguments_);
-        }
-        std::vector<IValue> results = shapes != nullptr && shapes->is_known ? enqueue(*shapes) : run_now();
+        const ForwardPlace forward;
+        place_ = place_here();
+        note_forward_place(arguments_, place_);
+        std::vector<IValue> results = compute();
         torch::jit::drop(stack_, arguments_.size());
         for (IValue &result : results) {
             stack_.push_back(std::move(result));
@@ -45,6 +49,22 @@ class Call {
     }
 
   private:
+    std::vector<IValue> compute() {
+        if (op_.has_number || !are_plain_) {
+            return run_now();
+        }
+        const std::shared_ptr<const Shapes> shapes = shapes_of(op_, arguments_);
+        if (!shapes->is_known) {
+            return run_now();
+        }
+        if (!shapes->is_doubtful() || is_captured(device_, op_.name)) {
+            return enqueue(*shapes);
+        }
+        std::vector<IValue> results = run_now();
+        shapes->trust();
+        return results;
+    }
+
     // A number may be a tensor of the CPU, and so may indices; all others are on one device.
     void look_at(const at::Tensor &tensor, bool may_be_on_cpu, std::optional<c10::Device> &found) const {
         if (tensor.is_privateuseone() && !found) {
@@ -55,7 +75,7 @@ class Call {
                     "devices, ", found ? *found : devices().getDevice(), " and ", tensor.device(), "!");
     }
 
-    c10::Device find_device() const {
+    c10::Device find_device() {
         std::optional<c10::Device> found;
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
             const IValue &argument = arguments_[i];
@@ -63,7 +83,8 @@ class Call {
                 found = argument.toDevice();
             }
             replace_tensors(argument, [&](const at::Tensor &tensor) {
-                look_at(tensor, op_.indices == i, found);
+                look_at(tensor, op_.may_be_on_cpu[i], found);
+                are_plain_ = are_plain_ && is_plain(tensor);
                 return tensor;
             });
         }
@@ -74,6 +95,7 @@ class Call {
     // copied: the program may write to it before the task runs.
     Stack cpu_arguments() {
         Stack stack;
+        stack.reserve(arguments_.size());
         for (const IValue &argument : arguments_) {
             if (argument.isDevice()) {
                 stack.emplace_back(c10::Device(c10::DeviceType::CPU));
@@ -131,24 +153,24 @@ class Call {
             return run_now();
         }
         std::vector<IValue> results;
-        std::vector<std::vector<at::Tensor>> outputs;
+        results.reserve(op_.returns.size());
+        Outputs outputs(op_.returns.size());
         for (std::size_t i = 0; i < op_.returns.size(); ++i) {
             if (op_.returns[i] != kNew) {
                 results.push_back(arguments_[static_cast<std::size_t>(op_.returns[i])]);
-                outputs.emplace_back();
                 continue;
             }
             std::vector<at::Tensor> made;
-            outputs.emplace_back();
+            made.reserve(shapes.returns[i].size());
             for (const Shape &shape : shapes.returns[i]) {
                 made.push_back(allocate(shape));
-                outputs.back().push_back(shape.is_defined ? aliases_.of(made.back()) : at::Tensor());
+                outputs[i].push_back(shape.is_defined ? aliases_.of(made.back()) : at::Tensor());
             }
-            results.push_back(shapes.is_list[i] ? IValue(made) : IValue(made.at(0)));
+            results.push_back(shapes.is_list[i] ? IValue(std::move(made)) : IValue(std::move(made.at(0))));
         }
         submit(op_,
-               std::unique_ptr<Task>(
-                   new Task{op_, device_, std::move(stack), std::move(outputs), random_state(), at::get_num_threads()}),
+               std::unique_ptr<Task>(new Task{op_, device_, std::move(stack), std::move(outputs), random_state(),
+                                              at::get_num_threads(), place_}),
                device_);
         return results;
     }
@@ -178,22 +200,32 @@ class Call {
     std::vector<IValue> run_now() {
         Stack stack = cpu_arguments();
         for (std::size_t i = 0; i < stack.size(); ++i) {
-            if (op_.schema.arguments()[i].is_out() && stack[i].isTensor() && !is_input(stack, i)) {
+            if (op_.schema.arguments()[i].is_out() && stack[i].isTensor() && is_plain(stack[i].toTensor()) &&
+                !is_input(stack, i)) {
                 const at::Tensor &output = stack[i].toTensor();  // which cannot be resized: its memory is the device's
                 stack[i] = at::empty_strided(output.sizes(), output.strides(), output.options());
             }
         }
         const Stack given = stack;
-        stack = submit_and_wait(
-            op_,
-            std::unique_ptr<Task>(new Task{
-                op_, device_, std::move(stack), {}, random_state(), at::get_num_threads(), std::make_shared<Answer>()}),
-            device_);
+        stack = submit_and_wait(op_,
+                                std::unique_ptr<Task>(new Task{op_,
+                                                               device_,
+                                                               std::move(stack),
+                                                               {},
+                                                               random_state(),
+                                                               at::get_num_threads(),
+                                                               place_,
+                                                               std::make_shared<Answer>()}),
+                                device_);
         for (const std::size_t i : op_.written) {
             if (!given[i].isTensor() || !given[i].toTensor().defined()) {
                 continue;
             }
             const at::Tensor &output = arguments_[i].toTensor();
+            if (!is_plain(output)) {
+                take_elements(output, given[i].toTensor());
+                continue;
+            }
             if (op_.schema.arguments()[i].is_out()) {
                 resize(output, given[i].toTensor().sizes());
                 output.copy_(given[i].toTensor());
@@ -215,7 +247,7 @@ class Call {
     // Returns whether an output shares its memory with another argument.
     static bool is_input(const Stack &stack, std::size_t output) {
         for (std::size_t i = 0; i < stack.size(); ++i) {
-            if (i != output && stack[i].isTensor() && stack[i].toTensor().defined() &&
+            if (i != output && stack[i].isTensor() && stack[i].toTensor().has_storage() &&
                 stack[i].toTensor().storage().is_alias_of(stack[output].toTensor().storage())) {
                 return true;
             }
@@ -224,6 +256,9 @@ class Call {
     }
 
     at::Tensor moved(const at::Tensor &result) {
+        if (!is_plain(result)) {
+            return rebuilt(result, false, [&](const at::Tensor &part) { return moved(part); });
+        }
         TORCH_CHECK_NOT_IMPLEMENTED(result.layout() == at::kStrided, op_.name, ": the result is not a dense tensor");
         const at::Tensor made = allocate({true, result.scalar_type(), result.sizes().vec(), result.strides().vec()});
         // In the order of the stream: the memory may be that of a tensor that earlier tasks use.
@@ -231,9 +266,22 @@ class Call {
         return made;
     }
 
+    // Takes over what the operator has left in the stand-in of a tensor that it writes.
+    void take_elements(const at::Tensor &output, const at::Tensor &stand_in) {
+        const std::vector<at::Tensor> parts = parts_of(output);
+        adopt(output, stand_in, [&](const at::Tensor &part) {
+            const auto same = std::find_if(parts.begin(), parts.end(), [&](const at::Tensor &own) {
+                return own.const_data_ptr() == part.const_data_ptr() && own.sizes() == part.sizes();
+            });
+            return same != parts.end() ? *same : moved(part);
+        });
+    }
+
     Operator &op_;
     Stack &stack_;
     const c10::ArrayRef<IValue> arguments_;
+    Place place_;
+    bool are_plain_ = true;
     StandIns aliases_ = StandIns::aliases();
     c10::DeviceIndex device_ = 0;
 };
@@ -242,13 +290,20 @@ class Call {
 
 void RunOnCpu::operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack) { Call(op_, stack).run(); }
 
+void Theirs::wait_and_call(c10::Device device, Stack &stack) const {
+    refuse_in_forked_child(handle_);
+    raise_failure(device.index());
+    wait_interruptibly(device.index());
+    call(device, stack);
+}
+
 void Theirs::call(c10::Device device, Stack &stack) const {
-    refuse_in_forked_child(kernel_.opHandle());
+    refuse_in_forked_child(handle_);
     raise_failure(device.index());
     try {
-        kernel_.callBoxed(kernel_.opHandle(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
+        kernel_.callBoxed(handle_, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
     } catch (const std::exception &error) {
-        raise_cause(device.index(), full_name(kernel_.opHandle().operator_name()), error);
+        raise_cause(device.index(), full_name(handle_.operator_name()), error);
         throw;
     }
 }
@@ -257,7 +312,7 @@ void Theirs::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, 
     const std::size_t count = handle.schema().arguments().size();
     const at::Tensor self = torch::jit::peek(*stack, 0, count).toTensor();
     name_memory(self);
-    call(self.device(), *stack);
+    wait_and_call(self.device(), *stack);
 }
 
 void refuse(const c10::OperatorHandle &handle, c10::DispatchKeySet, Stack *) {

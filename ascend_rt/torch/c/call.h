@@ -2,6 +2,7 @@
 /* The kernels that PyTorch's dispatcher calls for tensors of the device. */
 #pragma once
 
+#include "computed_kernel.h"
 #include "operator.h"
 
 namespace ascend_rt {
@@ -31,26 +32,28 @@ class RunSizedByCpu final : public c10::OperatorKernel {
 // The kernel that PyTorch has for a tensor of the CPU at the other key: one that calls other operators.
 class SameAs final : public c10::OperatorKernel {
   public:
-    SameAs(const c10::OperatorHandle &handle, c10::DispatchKey key)
-        : kernel_(handle.getComputedKernelForDispatchKey(key)) {}
+    SameAs(const c10::OperatorHandle &handle, c10::DispatchKey key) : kernel_(computed_kernel(handle, key)) {}
     void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, Stack *stack) {
         kernel_.callBoxed(handle, keys, stack);
     }
 
   private:
-    c10::SafeKernelFunction kernel_;
+    ComputedKernel kernel_;
 };
 
 // torch_npu's own kernel, which this one replaces. If it fails, the operator that failed before it is the cause.
 class Theirs final : public c10::OperatorKernel {
   public:
     explicit Theirs(c10::OperatorHandle handle)
-        : kernel_(handle.getComputedKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {}
+        : handle_(handle), kernel_(computed_kernel(handle, c10::DispatchKey::PrivateUse1)) {}
     void call(c10::Device device, Stack &stack) const;
+    // The same, for a kernel that waits for the stream.
+    void wait_and_call(c10::Device device, Stack &stack) const;
     void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, Stack *stack);
 
   private:
-    c10::SafeKernelFunction kernel_;
+    c10::OperatorHandle handle_;
+    ComputedKernel kernel_;
 };
 
 // Fails, with the operator's name.

@@ -12,6 +12,7 @@
 #include "abi/aclsim.h"
 #include "adapter.h"
 #include "operator.h"
+#include "tensors.h"
 
 namespace ascend_rt {
 namespace {
@@ -44,16 +45,6 @@ struct ByTypeAndSizes {
 // One set for each thread. They outlive it, because reports use the names.
 using Names = std::set<Name, ByTypeAndSizes>;
 thread_local Names *names = nullptr;
-
-std::string type_and_sizes(const at::Tensor &tensor) {
-    std::string text(c10::getDtypeNames(tensor.scalar_type()).first);
-    const char *separator = "[";
-    for (const std::int64_t size : tensor.sizes()) {
-        text += separator + std::to_string(size);
-        separator = ", ";
-    }
-    return text + (tensor.dim() == 0 ? "[]" : "]");
-}
 
 }  // namespace
 
@@ -89,9 +80,10 @@ std::uint64_t last_task() {
 }
 
 void watch_allocators() {
-    // Their events have these flags, and no others do: the program has learned nothing if they are complete.
-    require(aclsimAskQuietlyAbout(ACL_EVENT_CAPTURE_STREAM_PROGRESS), "aclsimAskQuietlyAbout", "an allocation");
-    watch_device_allocator();
+    if (watch_device_allocator()) {
+        // Its events have these flags, and no others do: the program has learned nothing if they are complete.
+        require(aclsimAskQuietlyAbout(ACL_EVENT_CAPTURE_STREAM_PROGRESS), "aclsimAskQuietlyAbout", "an allocation");
+    }
     watch_host_allocator();
 }
 

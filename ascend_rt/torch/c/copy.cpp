@@ -12,7 +12,7 @@
 #include "adapter.h"
 #include "checks.h"
 #include "failure.h"
-#include "forward_places.h"
+#include "places.h"
 
 namespace ascend_rt {
 namespace {
@@ -99,7 +99,8 @@ void Copy::move_bytes(const at::Tensor &to, const at::Tensor &from, bool non_blo
     name_memory(to);
     name_memory(from);
     Stack stack{to, from, non_blocking};
-    theirs_.call(from.is_privateuseone() ? from.device() : to.device(), stack);
+    const c10::Device device = from.is_privateuseone() ? from.device() : to.device();
+    non_blocking ? theirs_.call(device, stack) : theirs_.wait_and_call(device, stack);
 }
 
 // Between host and device, or two devices: both sides are brought into the same form first, on the side where they are.

@@ -11,10 +11,13 @@ namespace ascend_rt {
 // on: the simulator stops its context, and nothing that is queued runs on data that was never computed.
 void note_failure(std::int8_t device, const std::string &text);
 
-// The first failure of any device; "" if nothing has failed.
-std::string first_failure();
+// The failures of all devices, one after the other; "" if nothing has failed.
+std::string all_failures();
 
 // Raises the failure of the device, if there is one.
 void raise_failure(std::int8_t device);
+
+// Forgets the failure of a device, which the program has restarted.
+void forget_failure(std::int8_t device);
 
 }  // namespace ascend_rt

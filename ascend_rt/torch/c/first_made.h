@@ -16,6 +16,8 @@ class FirstMade {
     constexpr FirstMade() = default;
     // nullptr: none was made yet.
     const T *find() const { return made_.load(std::memory_order_acquire); }
+    // The next value is the first one again. The old one stays in memory: another thread may read it.
+    void forget() { made_.store(nullptr, std::memory_order_release); }
     template <typename Make>
     const T &get(Make &&make) {
         const T *found = find();

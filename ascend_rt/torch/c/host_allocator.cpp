@@ -4,6 +4,8 @@
 #include "checks.h"
 
 namespace ascend_rt {
+
+#if ASCEND_RT_TORCH >= 208
 namespace {
 
 // torch_npu's allocator of pinned memory, which gives out a block again when its queries have shown that the streams
@@ -29,11 +31,13 @@ class WatchedHostAllocator final : public at::HostAllocator {
     at::HostStats get_stats() override { return theirs_.get_stats(); }
     void reset_accumulated_stats() override { theirs_.reset_accumulated_stats(); }
     void reset_peak_stats() override { theirs_.reset_peak_stats(); }
+#if ASCEND_RT_TORCH >= 211
     void begin_allocate_to_pool(c10::MempoolId_t pool, std::function<bool(c10::Stream)> filter) override {
         theirs_.begin_allocate_to_pool(pool, std::move(filter));
     }
     void end_allocate_to_pool(c10::MempoolId_t pool) override { theirs_.end_allocate_to_pool(pool); }
     void release_pool(c10::MempoolId_t pool) override { theirs_.release_pool(pool); }
+#endif
 
   private:
     at::HostAllocator &theirs_;
@@ -46,5 +50,8 @@ void watch_host_allocator() {
     at::HostAllocator *theirs = at::getHostAllocator(c10::DeviceType::PrivateUse1);
     at::setHostAllocator(c10::DeviceType::PrivateUse1, new WatchedHostAllocator(*theirs), kAboveTheirs);  // forever
 }
+#else
+void watch_host_allocator() {}  // it cannot be replaced; its queries count as the program's
+#endif
 
 }  // namespace ascend_rt

@@ -48,6 +48,16 @@ constexpr Kind kKinds[] = {
     {"cpu_sized", DispatchKey::PrivateUse1, functor<RunSizedByCpu>},
     {"copy", DispatchKey::PrivateUse1, functor<Copy>},
     {"composed", DispatchKey::PrivateUse1, same_as<DispatchKey::CPU>},
+    {"sparse", DispatchKey::SparsePrivateUse1, functor<RunOnCpu>},
+    {"sparse_made", DispatchKey::SparsePrivateUse1, functor<MakeSparse>},
+    {"sparse_csr", DispatchKey::SparseCsrPrivateUse1, functor<RunOnCpu>},
+    {"nested", DispatchKey::NestedTensorPrivateUse1, functor<RunOnCpu>},
+    {"nested_composed", DispatchKey::NestedTensorPrivateUse1, same_as<DispatchKey::NestedTensorCPU>},
+    {"quantized_composed", DispatchKey::QuantizedPrivateUse1, same_as<DispatchKey::QuantizedCPU>},
+    {"quantized_copy", DispatchKey::QuantizedPrivateUse1, plain<&copy_quantized>},
+    {"quantized", DispatchKey::QuantizedPrivateUse1, functor<RunOnCpu>},
+    {"histogram", DispatchKey::PrivateUse1, functor<Histogram>},
+    {"empty", DispatchKey::PrivateUse1, functor<Empty>},
     {"autograd", DispatchKey::AutogradPrivateUse1, same_as<DispatchKey::AutogradCPU>},
     {"refused", DispatchKey::PrivateUse1, plain<&refuse>},
     {"refused_autograd", DispatchKey::AutogradPrivateUse1, plain<&refuse>},
@@ -97,7 +107,7 @@ extern "C" __attribute__((visibility("default"))) int ascend_rt_torch_install(co
     }
 }
 
-// Writes the first failure of an operator in a stream, or nothing.
+// Writes what has failed in streams, or nothing.
 extern "C" __attribute__((visibility("default"))) void ascend_rt_torch_failure(char *text, std::size_t text_size) {
-    std::snprintf(text, text_size, "%s", ascend_rt::first_failure().c_str());
+    std::snprintf(text, text_size, "%s", ascend_rt::all_failures().c_str());
 }

@@ -43,6 +43,14 @@ std::vector<int> find_returns(const c10::FunctionSchema &schema) {
     return found;
 }
 
+// Lists of indices, numbers for a list of tensors, one for each, and sizes.
+bool is_of_any_device(const std::string &argument, bool is_list) {
+    if (is_list) {
+        return argument == "indices";
+    }
+    return argument == "scalars" || argument == "cpu_nested_shape_example";
+}
+
 // Returns whether a schema has the arguments of the other, and after them outputs, one for each of its returns.
 bool writes_returns_of(const c10::FunctionSchema &out, const c10::FunctionSchema &schema) {
     const auto &given = schema.arguments();
@@ -123,9 +131,7 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         if (type->kind() == c10::TypeKind::GeneratorType) {
             generator = i;
         }
-        if (argument.name() == "indices" && type->kind() == c10::TypeKind::ListType) {
-            indices = i;
-        }
+        may_be_on_cpu.push_back(is_of_any_device(argument.name(), type->kind() == c10::TypeKind::ListType));
     }
     find_operands();
     bool only_new = !returns.empty();
@@ -170,7 +176,8 @@ aclrtFuncHandle Operator::kernel(std::int8_t device) {
 // Once for all devices. Two threads may do it at the same time, which leaves the same as once.
 void Operator::register_code() {
     if (!has_code_.load(std::memory_order_acquire)) {
-        const aclsimKernel stand_in{run_task, nullptr, nullptr, 0};
+        // Waits that Ctrl-C ends have a time limit: they run operators as others do.
+        const aclsimKernel stand_in{run_task, nullptr, nullptr, 0, /*isBrief=*/1};
         require(aclsimRegisterKernel(name.c_str(), &stand_in), "aclsimRegisterKernel", name);
         has_code_.store(true, std::memory_order_release);
     }

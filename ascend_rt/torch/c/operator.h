@@ -35,7 +35,7 @@ struct Operator {
     bool has_number = false;                 // among the returns
     bool makes_nothing = true;               // all that it writes is there, with its size
     bool writes_tensor = false;              // one that is given, as the place of a result or to be changed
-    std::optional<std::size_t> indices;      // the list of them: they may be tensors of the CPU
+    std::vector<bool> may_be_on_cpu;         // of each argument: tensors of the CPU are right, whatever their sizes
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
     mutable std::atomic<bool> is_out_usable{true};
 

@@ -7,8 +7,10 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/strides.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -20,6 +22,7 @@
 #include <unordered_map>
 
 #include "forks.h"
+#include "layouts.h"
 #include "task.h"
 #include "tensors.h"
 
@@ -32,6 +35,7 @@ constexpr std::size_t kLarge = 1 << 20;  // bytes
 // Everything that the shapes of the outputs can depend on.
 class Key {
   public:
+    Key() { text_.reserve(kUsualSize); }
     // Only the type of a number counts for an operand. false: an argument has a type that is not compared; its shapes
     // are not remembered.
     bool add(const IValue &value, bool is_operand) {
@@ -71,6 +75,7 @@ class Key {
     std::string &&text() { return std::move(text_); }
 
   private:
+    static constexpr std::size_t kUsualSize = 256;  // to allocate it once
     void add_tensor(const at::Tensor &tensor) {
         if (!tensor.defined()) {
             return put('u', 0);
@@ -132,6 +137,8 @@ Shape shape_of(const at::Tensor &tensor) {
 
 Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
     StandIns shapes = StandIns::shapes();
+    const bool may_be_on_cpu =
+        std::find(op.may_be_on_cpu.begin(), op.may_be_on_cpu.end(), true) != op.may_be_on_cpu.end();
     Stack stack;
     for (const IValue &argument : arguments) {
         if (argument.isDevice()) {
@@ -140,7 +147,7 @@ Stack stand_ins(const Operator &op, c10::ArrayRef<IValue> arguments) {
             stack.emplace_back();  // it has no part in the shapes
         } else {
             stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
-                return tensor.is_cpu() && tensor.dim() == 0 && !op.indices ? tensor : shapes.of(tensor);
+                return tensor.is_cpu() && tensor.dim() == 0 && !may_be_on_cpu ? tensor : shapes.of(tensor);
             }));
         }
     }
@@ -179,12 +186,14 @@ bool note_resized(const Operator &op, c10::ArrayRef<IValue> arguments, const Sta
     return true;
 }
 
-bool has_reduced(c10::ArrayRef<IValue> arguments) {
+bool has_tensor(const IValue &argument) {
     bool found = false;
-    for_each_tensor(arguments,
-                    [&](const at::Tensor &tensor) { found |= at::isReducedFloatingType(tensor.scalar_type()); });
+    for_each_tensor({argument}, [&](const at::Tensor &) { found = true; });
     return found;
 }
+
+// Returns whether a tensor is written that is given as the place of a result: its size is part of the question.
+bool writes_given(const Operator &op) { return op.writes_tensor && !op.makes_nothing; }
 
 // Pivots count from 1, as in LAPACK, and kernels use them without a check.
 bool are_pivots(const c10::Argument &argument) {
@@ -259,16 +268,32 @@ class Smaller {
         std::stable_sort(order.begin(), order.end(),
                          [&](auto a, auto b) { return tensor.stride(a) < tensor.stride(b); });
         std::int64_t stride = 1;
-        for (const std::int64_t dimension : order) {
-            const auto i = static_cast<std::size_t>(dimension);
-            strides[i] = tensor.stride(dimension) == 0 ? 0 : stride;
+        for (const std::int64_t place : order) {
+            const auto i = static_cast<std::size_t>(place);
+            strides[i] = tensor.stride(place) == 0 ? 0 : stride;
             stride *= strides[i] == 0 ? 1 : std::max<std::int64_t>(sizes[i], 1);
         }
         return filled(tensor, sizes, strides, number);
     }
+    // Numbers that are sizes as well, for instance of what is normalized.
+    void change_numbers(Stack &stack) const {
+        for (IValue &value : stack) {
+            if (value.isInt()) {
+                value = changed(value.toInt());
+            } else if (value.isIntList()) {
+                std::vector<std::int64_t> numbers = value.toIntVector();
+                std::transform(numbers.begin(), numbers.end(), numbers.begin(), [&](auto it) { return changed(it); });
+                value = std::move(numbers);
+            }
+        }
+    }
 
   private:
     static constexpr std::int64_t kFew = 8;
+    std::int64_t changed(std::int64_t number) const {
+        const auto found = sizes_.find(number);
+        return found != sizes_.end() ? found->second : number;
+    }
     std::map<std::int64_t, std::int64_t> sizes_;
 };
 
@@ -282,21 +307,21 @@ Shapes announced(const Operator &op, c10::ArrayRef<IValue> arguments, Stack stac
     } catch (const std::exception &) {
         return shapes;
     }
+    const auto note = [&](const at::Tensor &tensor) {
+        shapes.are_plain = shapes.are_plain && (!tensor.defined() || is_plain(tensor));
+        shapes.returns.back().push_back(shapes.are_plain ? shape_of(tensor) : Shape{});
+    };
     for (std::size_t i = 0; i < op.returns.size(); ++i) {
         shapes.returns.emplace_back();
         shapes.is_list.push_back(stack[i].isTensorList());
-        if (op.returns[i] != kNew) {
-            continue;
-        }
-        if (stack[i].isTensorList()) {
-            for (const at::Tensor &tensor : stack[i].toTensorVector()) {
-                shapes.returns.back().push_back(shape_of(tensor));
-            }
-        } else {
-            shapes.returns.back().push_back(shape_of(stack[i].toTensor()));
+        if (op.returns[i] == kNew && stack[i].isTensorList()) {
+            const auto tensors = stack[i].toTensorVector();
+            std::for_each(tensors.begin(), tensors.end(), note);
+        } else if (op.returns[i] == kNew) {
+            note(stack[i].toTensor());
         }
     }
-    shapes.is_known = note_resized(op, arguments, given, shapes);
+    shapes.is_known = shapes.are_plain && note_resized(op, arguments, given, shapes);
     return shapes;
 }
 
@@ -310,29 +335,109 @@ Shapes ask_cpu(const Operator &op, c10::ArrayRef<IValue> arguments) {
     return shapes.is_known ? shapes : announced(op, arguments, filled_like(op, arguments, 1, make), call_on_cpu);
 }
 
-bool are_large(c10::ArrayRef<IValue> arguments) {
+// Returns whether what the operator reads or makes is large.
+bool are_large(c10::ArrayRef<IValue> arguments, const Shapes &made) {
     std::size_t bytes = 0;
     for_each_tensor(arguments, [&](const at::Tensor &tensor) { bytes += tensor.nbytes(); });
+    for (const auto &tensors : made.returns) {
+        for (const Shape &shape : tensors) {
+            bytes += at::detail::computeStorageNbytes(shape.sizes, shape.strides, c10::elementSize(shape.type));
+        }
+    }
     return bytes >= kLarge;
 }
 
-// Returns whether the kernel for the CPU takes smaller tensors instead of these, and leaves the sizes of all.
-bool takes_smaller(const Operator &op, c10::ArrayRef<IValue> arguments) {
+// The dimensions of more than one element, in the order of their strides.
+std::vector<std::size_t> order_in_memory(const Shape &shape) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < shape.sizes.size(); ++i) {
+        if (shape.sizes[i] > 1) {
+            order.push_back(i);
+        }
+    }
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return shape.strides[a] > shape.strides[b]; });
+    return order;
+}
+
+// Returns whether two answers have tensors of the same types in the same places, of the same ranks, in the same order.
+bool are_alike(const Shapes &a, const Shapes &b) {
+    const auto is_alike = [](const Shape &one, const Shape &other) {
+        return one.is_defined == other.is_defined && one.type == other.type && one.sizes.size() == other.sizes.size() &&
+               order_in_memory(one) == order_in_memory(other);
+    };
+    return std::equal(
+        a.returns.begin(), a.returns.end(), b.returns.begin(), b.returns.end(),
+        [&](const auto &x, const auto &y) { return std::equal(x.begin(), x.end(), y.begin(), y.end(), is_alike); });
+}
+
+// Returns whether two answers that are alike have the same sizes.
+bool have_same_sizes(const Shapes &a, const Shapes &b) {
+    for (std::size_t i = 0; i < a.returns.size(); ++i) {
+        for (std::size_t j = 0; j < a.returns[i].size(); ++j) {
+            if (a.returns[i][j].sizes != b.returns[i][j].sizes) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// Lets each result have its own elements: the CPU may repeat some, with a stride of 0.
+void fill_memory(Shapes &shapes) {
+    for (auto &tensors : shapes.returns) {
+        for (Shape &shape : tensors) {
+            const auto order = order_in_memory(shape);
+            if (!order.empty() && shape.strides[order.back()] == 0) {
+                const at::DimVector strides = c10::contiguous_strides(shape.sizes);
+                shape.strides.assign(strides.begin(), strides.end());
+            }
+        }
+    }
+}
+
+// Returns whether the kernel for the CPU takes smaller tensors instead of these, leaves the sizes of all, and returns
+// what is announced.
+bool takes_smaller(const Operator &op, c10::ArrayRef<IValue> arguments, const Shapes &shapes) {
     const Smaller smaller(arguments);
     Stack stack = filled_like(op, arguments, 1, [&](const at::Tensor &tensor, std::int64_t number) {
         return smaller.filled_like(tensor, number);
     });
+    smaller.change_numbers(stack);
     std::vector<std::pair<at::Tensor, std::vector<std::int64_t>>> before;
     for_each_tensor(stack, [&](const at::Tensor &tensor) { before.emplace_back(tensor, tensor.sizes().vec()); });
-    try {
-        call_on_cpu(op.handle, stack);
-    } catch (const std::exception &) {
-        return false;
+    const Stack given = stack;
+    const Shapes found = announced(op, given, std::move(stack), call_on_cpu);
+    return found.is_known && are_alike(found, shapes) &&
+           std::all_of(before.begin(), before.end(), [](const auto &it) { return it.first.sizes() == it.second; });
+}
+
+// Tries the kernel for the CPU, which may refuse types that the meta kernel takes, or return what only the CPU returns:
+// its answer counts then.
+Shapes tried(const Operator &op, c10::ArrayRef<IValue> arguments, Shapes shapes) {
+    const bool makes_all = arguments.empty() || std::none_of(arguments.begin(), arguments.end(), has_tensor);
+    if (makes_all && are_large(arguments, shapes)) {
+        return shapes;  // it takes only numbers, which cannot be made smaller
     }
-    return std::all_of(before.begin(), before.end(), [](const auto &it) { return it.first.sizes() == it.second; });
+    if (!writes_given(op) && are_large(arguments, shapes) && takes_smaller(op, arguments, shapes)) {
+        return shapes;
+    }
+    Shapes of_cpu = ask_cpu(op, arguments);
+    if (!of_cpu.are_plain) {
+        return of_cpu;
+    }
+    if (!of_cpu.is_known) {
+        shapes.doubt();
+        return shapes;
+    }
+    if (are_alike(of_cpu, shapes) && have_same_sizes(of_cpu, shapes)) {
+        return shapes;
+    }
+    fill_memory(of_cpu);
+    return of_cpu;
 }
 
 Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
+    const at::RecordFunctionGuard unrecorded(false);  // the host's profile has the operator, not its trial
     if (!op.is_meta_right) {
         return ask_cpu(op, arguments);
     }
@@ -342,18 +447,7 @@ Shapes ask(const Operator &op, c10::ArrayRef<IValue> arguments) {
     if (!shapes.is_known) {
         return op.makes_nothing ? ask_cpu(op, arguments) : shapes;
     }
-    // Not all meta kernels look at the types of what is written, which would be an error of the task then.
-    if (op.writes_tensor) {
-        const bool needs_little = op.makes_nothing && are_large(arguments) && takes_smaller(op, arguments);
-        return needs_little ? shapes : ask_cpu(op, arguments);
-    }
-    // With reduced precision the meta kernels give statistics the type that other devices give them; on the CPU it
-    // depends on the types of all arguments.
-    if (op.returns.size() > 1 && has_reduced(arguments)) {
-        Shapes of_cpu = ask_cpu(op, arguments);
-        return of_cpu.is_known ? of_cpu : shapes;
-    }
-    return shapes;
+    return tried(op, arguments, std::move(shapes));
 }
 
 }  // namespace

@@ -16,8 +16,10 @@
 #include "checks.h"
 #include "failure.h"
 #include "first_made.h"
+#include "layouts.h"
 #include "random.h"
 #include "tensors.h"
+#include "waits.h"
 
 namespace ascend_rt {
 namespace {
@@ -38,18 +40,52 @@ class Finished {
         while (!last_.compare_exchange_weak(task->next, task, std::memory_order_release, std::memory_order_relaxed)) {
         }
     }
-    void clear() {
-        for (Task *task = last_.exchange(nullptr, std::memory_order_acquire); task != nullptr;) {
-            const std::unique_ptr<Task> owned(task);
-            task = task->next;
+    // Deletes a few: the allocator of the host has the memory at hand for the next task, as it has not if many tasks
+    // are deleted at once.
+    void delete_some() {
+        constexpr int kSome = 3;  // more than are submitted, so that they get fewer
+        if (ours.first == nullptr) {
+            ours.first = last_.exchange(nullptr, std::memory_order_acquire);
+        }
+        for (int i = 0; i < kSome && ours.first != nullptr; ++i) {
+            const std::unique_ptr<Task> owned(ours.first);
+            ours.first = owned->next;
         }
     }
 
   private:
+    // Tasks that the calling thread deletes next.
+    struct Share {
+        Task *first = nullptr;
+        ~Share() {
+            while (first != nullptr) {
+                const std::unique_ptr<Task> owned(first);
+                first = owned->next;
+            }
+        }
+    };
+    static thread_local Share ours;
+
     std::atomic<Task *> last_{nullptr};
 };
 
+thread_local Finished::Share Finished::ours;
+
 Finished finished;
+
+// Some kernels resize the output that they are given here, which the program did not ask for: torch's warning is for
+// programs that do.
+class WithoutResizing final : public c10::WarningHandler {
+  public:
+    void process(const c10::Warning &warning) override {
+        if (warning.msg().find("was resized") == std::string::npos) {
+            others_->process(warning);
+        }
+    }
+
+  private:
+    c10::WarningHandler *others_ = c10::WarningUtils::get_warning_handler();
+};
 
 bool is_blocking() {
     static constinit FirstMade<bool> answer;
@@ -59,10 +95,21 @@ bool is_blocking() {
     });
 }
 
+constinit std::atomic<bool> has_captures{true};  // false: the product has none
+
 aclmdlRI captured_graph(aclrtStream stream, const std::string &name) {
+    if (!has_captures.load(std::memory_order_relaxed)) {
+        return nullptr;
+    }
     aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
     aclmdlRI graph = nullptr;
-    require(aclmdlRICaptureGetInfo(stream, &status, &graph), "aclmdlRICaptureGetInfo", name);
+    const aclError code = aclmdlRICaptureGetInfo(stream, &status, &graph);
+    if (code == ACL_ERROR_RT_FEATURE_NOT_SUPPORT) {
+        aclGetRecentErrMsg();
+        has_captures.store(false, std::memory_order_relaxed);
+        return nullptr;
+    }
+    require(code, "aclmdlRICaptureGetInfo", name);
     return status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE ? graph : nullptr;
 }
 
@@ -120,7 +167,7 @@ class Accesses {
         }
         auto &shape = shapes_.emplace_back();
         auto &strides = strides_.emplace_back();
-        if (tensor.layout() != at::kStrided || tensor.is_nested() || !merge_dimensions(tensor, shape, strides)) {
+        if (!is_plain(tensor) || tensor.layout() != at::kStrided || !merge_dimensions(tensor, shape, strides)) {
             are_known_ = false;
             return;
         }
@@ -181,7 +228,7 @@ class SizesOfWritten {
   public:
     SizesOfWritten(const Operator &op, const Stack &arguments) : op_(op) {
         for (const std::size_t i : op.written) {
-            if (arguments[i].isTensor() && arguments[i].toTensor().defined()) {
+            if (arguments[i].isTensor() && arguments[i].toTensor().defined() && is_plain(arguments[i].toTensor())) {
                 before_.emplace_back(arguments[i].toTensor(), arguments[i].toTensor().sizes());
             }
         }
@@ -232,6 +279,8 @@ void Task::give_answer() const {
 void Task::fill_outputs() const {
     if (can_write_outputs()) {
         try {
+            WithoutResizing handler;
+            const c10::WarningUtils::WarningHandlerGuard guard(&handler);
             called(*op.out, true);
             return;
         } catch (const std::exception &) {
@@ -244,11 +293,29 @@ void Task::fill_outputs() const {
     }
 }
 
+std::string Task::origin() const {
+    std::string tensors;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        std::string text;
+        replace_tensors(arguments[i], [&](const at::Tensor &tensor) {
+            text += (text.empty() ? " " : ", ") + type_and_sizes(tensor);
+            return tensor;
+        });
+        if (!text.empty()) {
+            tensors += (tensors.empty() ? "" : "; ") + op.schema.arguments()[i].name() + text;
+        }
+    }
+    const std::string line = line_of(place);
+    return (tensors.empty() ? "" : "\n  tensors: " + tensors) +
+           (line.empty() ? ""
+                         : std::string(place.is_forward ? "\n  gradient of the call at " : "\n  called at ") + line);
+}
+
 std::uint64_t Task::bytes() const {
     std::uint64_t sum = 0;
     const auto add = [&](const at::Tensor &tensor) {
-        // The memory of an expanded tensor, without the repetitions.
-        sum += tensor.defined() ? std::min(tensor.nbytes(), tensor.storage().nbytes()) : 0;
+        // The memory of an expanded tensor, without the repetitions. Sparse tensors have parts instead of memory.
+        sum += tensor.defined() && is_plain(tensor) ? std::min(tensor.nbytes(), tensor.storage().nbytes()) : 0;
         return tensor;
     };
     for (const IValue &argument : arguments) {
@@ -270,11 +337,15 @@ Stack Task::given() const {
 
 Stack Task::called(const c10::OperatorHandle &operation, bool with_outputs) const {
     Stack stack = given();
+    // A kernel that writes several outputs returns references to them, which older releases of PyTorch read after they
+    // have dropped the stack's.
+    c10::SmallVector<at::Tensor, 2> kept;
     if (with_outputs) {
         for (const auto &tensors : outputs) {
             // Another object for the same memory: a kernel that fails to resize it leaves it with another size.
-            stack.emplace_back(at::Tensor(
-                tensors.at(0).unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true)));
+            kept.emplace_back(
+                tensors.at(0).unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+            stack.emplace_back(kept.back());
         }
     }
     const SizesOfWritten written(op, stack);
@@ -315,8 +386,12 @@ void Task::put_results(const Stack &results) const {
     }
 }
 
+bool is_captured(std::int8_t device, const std::string &name) {
+    return captured_graph(current_stream(device), name) != nullptr;
+}
+
 void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
-    finished.clear();
+    finished.delete_some();
     const aclrtStream stream = current_stream(device);
     const aclrtFuncHandle kernel = op.kernel(device);
     Task *argument = task.get();
@@ -338,7 +413,7 @@ void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
 
 Stack submit_and_wait(Operator &op, std::unique_ptr<Task> task, std::int8_t device) {
     const std::shared_ptr<Answer> answer = task->answer;
-    if (captured_graph(current_stream(device), op.name) == nullptr) {
+    if (!is_captured(device, op.name)) {
         try {
             submit(op, std::move(task), device);
         } catch (const std::exception &error) {
@@ -354,6 +429,7 @@ Stack submit_and_wait(Operator &op, std::unique_ptr<Task> task, std::int8_t devi
 }
 
 void wait_for_stream(std::int8_t device, const std::string &name) {
+    wait_interruptibly(device);
     try {
         synchronize(device);
     } catch (const std::exception &error) {
@@ -365,8 +441,7 @@ void wait_for_stream(std::int8_t device, const std::string &name) {
 void raise_cause(std::int8_t device, const std::string &name, const std::exception &error) {
     raise_failure(device);
     const auto *of_torch = dynamic_cast<const c10::Error *>(&error);
-    TORCH_CHECK(captured_graph(current_stream(device), name) == nullptr, name,
-                " cannot be captured, because the host has to wait for it\n",
+    TORCH_CHECK(!is_captured(device, name), name, " cannot be captured, because the host has to wait for it\n",
                 of_torch != nullptr ? of_torch->what_without_backtrace() : error.what());
 }
 
@@ -386,7 +461,7 @@ aclError run_task(const aclsimKernelBlock *block, void *) {
     } catch (const std::exception &error) {
         text = error.what();
     }
-    text = task->op.name + " failed on npu:" + std::to_string(task->device) + ": " + text;
+    text = task->op.name + " failed on npu:" + std::to_string(task->device) + ": " + text + task->origin();
     note_failure(task->device, text);
     put_aside(task);
     std::strncpy(block->text, text.c_str(), block->textSize - 1);

@@ -2,6 +2,8 @@
 /* The work of an operator, as a task of a stream. */
 #pragma once
 
+#include <c10/util/SmallVector.h>
+
 #include <exception>
 #include <memory>
 
@@ -9,6 +11,7 @@
 #include "abi/aclsim.h"
 #include "adapter.h"
 #include "operator.h"
+#include "places.h"
 
 namespace ascend_rt {
 
@@ -18,20 +21,26 @@ struct Answer {
     std::exception_ptr error;
 };
 
+// The tensors of each return that is new, on the CPU.
+using Outputs = c10::SmallVector<c10::SmallVector<at::Tensor, 1>, 2>;
+
 struct Task {
   public:
     const Operator &op;
     const std::int8_t device;
-    const Stack arguments;                               // on the CPU
-    const std::vector<std::vector<at::Tensor>> outputs;  // of each return that is new; on the CPU
+    const Stack arguments;  // on the CPU
+    const Outputs outputs;
     const std::optional<RandomState> random;
     const int threads;                               // set by the program for its thread
+    const Place place;                               // of the call
     const std::shared_ptr<Answer> answer = nullptr;  // of a call that waits; such a task has no outputs
     bool is_captured = false;
     Task *next = nullptr;  // in the list of tasks that have run
 
     // Several times if it is part of a graph.
     void run() const;
+    // Describes the arguments, and the place of the call in the program.
+    std::string origin() const;
     // Size of the tensors that it takes and returns.
     std::uint64_t bytes() const;
 
@@ -43,6 +52,9 @@ struct Task {
     bool can_write_outputs() const;
     void put_results(const Stack &results) const;
 };
+
+// Returns whether operators in the device's current stream are captured.
+bool is_captured(std::int8_t device, const std::string &name);
 
 // Makes it a task of the device's current stream; with ASCEND_LAUNCH_BLOCKING=1 waits for it.
 void submit(Operator &op, std::unique_ptr<Task> task, std::int8_t device);

@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensors.h"
 
+#include "layouts.h"
+
 namespace ascend_rt {
+
+std::string type_and_sizes(const at::Tensor &tensor) {
+    std::string text(c10::getDtypeNames(tensor.scalar_type()).first);
+    if (tensor.is_nested()) {
+        return text + "[nested]";
+    }
+    const char *separator = "[";
+    for (const std::int64_t size : tensor.sizes()) {
+        text += separator + std::to_string(size);
+        separator = ", ";
+    }
+    return text + (tensor.dim() == 0 ? "[]" : "]");
+}
 
 c10::Storage StandIns::storage_of(const at::Tensor &tensor) {
     const c10::StorageImpl *original = tensor.storage().unsafeGetStorageImpl();
@@ -28,6 +43,13 @@ at::Tensor StandIns::of(const at::Tensor &tensor) {
         }
     }
     at::Tensor made =
+        is_plain(tensor) ? plain(tensor) : rebuilt(tensor, true, [&](const at::Tensor &part) { return plain(part); });
+    tensors_.emplace_back(tensor.unsafeGetTensorImpl(), made);
+    return made;
+}
+
+at::Tensor StandIns::plain(const at::Tensor &tensor) {
+    at::Tensor made =
         at::detail::make_tensor<c10::TensorImpl>(storage_of(tensor), c10::DispatchKeySet(key_), tensor.dtype());
     c10::TensorImpl *impl = made.unsafeGetTensorImpl();
     impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
@@ -36,7 +58,6 @@ at::Tensor StandIns::of(const at::Tensor &tensor) {
     }
     impl->_set_conj(tensor.is_conj());
     impl->_set_neg(tensor.is_neg());
-    tensors_.emplace_back(tensor.unsafeGetTensorImpl(), made);
     return made;
 }
 

@@ -4,7 +4,9 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,12 +37,16 @@ c10::IValue replace_tensors(const c10::IValue &value, Function &&replaced) {
     return value;
 }
 
+// Returns type and sizes, "float32[64, 128]".
+std::string type_and_sizes(const at::Tensor &tensor);
+
 // Tensors of another device with the sizes, strides, offsets and types of given ones. Those that share a storage
 // share one here too, so that operators find overlaps, and one that is given twice has one stand-in.
 class StandIns {
   public:
     // On the CPU: the same memory, which the simulator's devices share with the host. Nothing keeps the memory: the
-    // allocator of the device gives it out again in the order of the stream, as the device itself needs it.
+    // allocator of the device gives it out again in the order of the stream, as the device itself needs it. Only these
+    // may be sparse, nested or quantized.
     static StandIns aliases() { return StandIns(c10::DispatchKey::CPU); }
     // On the device "meta": no memory.
     static StandIns shapes() { return StandIns(c10::DispatchKey::Meta); }
@@ -49,11 +55,12 @@ class StandIns {
 
   private:
     explicit StandIns(c10::DispatchKey key) : key_(key) {}
+    at::Tensor plain(const at::Tensor &tensor);
     c10::Storage storage_of(const at::Tensor &tensor);
 
     c10::DispatchKey key_;
-    std::vector<std::pair<const c10::StorageImpl *, c10::Storage>> storages_;
-    std::vector<std::pair<const c10::TensorImpl *, at::Tensor>> tensors_;
+    c10::SmallVector<std::pair<const c10::StorageImpl *, c10::Storage>, 6> storages_;
+    c10::SmallVector<std::pair<const c10::TensorImpl *, at::Tensor>, 6> tensors_;
 };
 
 }  // namespace ascend_rt

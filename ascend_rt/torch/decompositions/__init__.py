@@ -8,7 +8,36 @@ float32 and rounded once, at the end. Cases that the formula does not cover are 
 
 from __future__ import annotations
 
-from ascend_rt.torch.decompositions import activations, attention, experts, norms, products, tensors, training
+from ascend_rt.torch.decompositions import (
+    activations,
+    atb,
+    attention,
+    caches,
+    experts,
+    inference,
+    microscaling,
+    norms,
+    products,
+    quantization,
+    quantized_products,
+    tensors,
+    training,
+)
 from ascend_rt.torch.decompositions._table import TABLE
 
-__all__ = ["TABLE", "activations", "attention", "experts", "norms", "products", "tensors", "training"]
+__all__ = [
+    "TABLE",
+    "activations",
+    "atb",
+    "attention",
+    "caches",
+    "experts",
+    "inference",
+    "microscaling",
+    "norms",
+    "products",
+    "quantization",
+    "quantized_products",
+    "tensors",
+    "training",
+]

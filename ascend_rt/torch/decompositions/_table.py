@@ -8,8 +8,25 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
+# Types as the adapter counts them in arguments that are numbers.
+TYPES = {
+    0: torch.uint8,
+    1: torch.int8,
+    2: torch.int16,
+    3: torch.int32,
+    4: torch.int64,
+    5: torch.float16,
+    6: torch.float32,
+    7: torch.float64,
+    9: torch.complex64,
+    10: torch.complex128,
+    11: torch.bool,
+    15: torch.bfloat16,
+}
 
 # By the operator's name, with the overload: "npu::npu_transpose.out".
 TABLE: dict[str, Callable[..., Any]] = {}
@@ -20,7 +37,11 @@ class Refused(RuntimeError):
 
 
 def formula(name: str, *types: torch.dtype) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function for an operator, whose first argument has one of the types, or any."""
+    """Register a function for an operator of ``npu`` or of the namespace in the name.
+
+    Its first argument has one of the types, or any.
+    """
+    full_name = name if "::" in name else f"npu::{name}"
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -29,9 +50,9 @@ def formula(name: str, *types: torch.dtype) -> Callable[[Callable[..., Any]], Ca
                 check(not types or first.dtype in types, f"the type {getattr(first, 'dtype', None)} is not supported")
                 return function(first, *arguments, **keywords)
             except Refused as error:
-                raise Refused(f"npu::{name}: {error}") from None
+                raise Refused(f"{full_name}: {error}") from None
 
-        TABLE[f"npu::{name}"] = checked
+        TABLE[full_name] = checked
         return function
 
     return enter
@@ -49,11 +70,16 @@ def refuse_given(**arguments: Any) -> None:
         check(value is None, f"{name} is not supported on the simulator")
 
 
-def wide(tensor: torch.Tensor) -> torch.Tensor:
+def wide(tensor: Tensor) -> Tensor:
     """Return a tensor in the type that is computed with."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def wide_or_none(tensor: torch.Tensor | None) -> torch.Tensor | None:
+def wide_or_none(tensor: Tensor | None) -> Tensor | None:
     """Return the same for an argument that may be missing."""
     return None if tensor is None else wide(tensor)
+
+
+def no_workspace(first: Tensor, *_: object, **__: object) -> Tensor:
+    """Return the memory that an operator needs beside its results: none."""
+    return first.new_empty(0, dtype=torch.uint8)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ascend_rt.torch._batch_norm import combined
 from ascend_rt.torch.decompositions._table import FLOATS, check, formula, wide, wide_or_none
 
 
@@ -129,3 +130,27 @@ def group_norm_swish(
     y, mean, rstd = _group_norm(input, num_groups, weight, bias, 1e-5 if eps is None else eps)
     scale = 1.0 if swish_scale is None else swish_scale
     return (y * (scale * y).sigmoid()).to(input.dtype), mean, rstd
+
+
+@formula("batch_norm_reduce", *FLOATS)
+def batch_norm_reduce(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    x, others = wide(input), [dimension for dimension in range(input.dim()) if dimension != 1]
+    return x.sum(others), x.square().sum(others)
+
+
+@formula("batch_norm_gather_stats_update", *FLOATS)
+def batch_norm_gather_stats_update(
+    input: Tensor,
+    mean: Tensor,
+    invstd: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+    counts: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Combine the sums and the sums of squares of all processes, which are the arguments mean and invstd."""
+    total = counts.sum()
+    all_mean = mean.sum(0) / total
+    variance = invstd.sum(0) / total - all_mean.square()
+    return combined(all_mean, variance, total, (running_mean, running_var), momentum, eps)

@@ -5,31 +5,17 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
+import torch_npu
 from torch import Tensor
+from torch._subclasses.fake_tensor import is_fake
 
-from ascend_rt.torch.decompositions._table import FLOATS, check, formula, wide
-
-# As the adapter counts them in arguments that are numbers.
-_TYPES = {
-    0: torch.uint8,
-    1: torch.int8,
-    2: torch.int16,
-    3: torch.int32,
-    4: torch.int64,
-    5: torch.float16,
-    6: torch.float32,
-    7: torch.float64,
-    9: torch.complex64,
-    10: torch.complex128,
-    11: torch.bool,
-    15: torch.bfloat16,
-}
+from ascend_rt.torch.decompositions._table import FLOATS, TYPES, check, formula, refuse_given, wide
 
 
 @formula("npu_dtype_cast")
 def dtype_cast_by_number(input: Tensor, dtype: int, input_dtype: int | None = None) -> Tensor:
-    check(dtype in _TYPES and input_dtype is None, f"the type {dtype} is not one of PyTorch's")
-    return input.to(_TYPES[dtype], copy=True)
+    check(dtype in TYPES and input_dtype is None, f"the type {dtype} is not one of PyTorch's")
+    return input.to(TYPES[dtype], copy=True)
 
 
 @formula("_npu_dtype_cast")
@@ -42,13 +28,51 @@ def dtype_cast_(input: Tensor, src: Tensor) -> Tensor:
     return input.copy_(src)
 
 
-_SAME_BYTES = (0, 2, 30)  # formats NCHW, ND and NCDHW
+# Formats by their numbers: NCHW, ND, FRACTAL_NZ and NCDHW. Memory is in the order of ND in all of them.
+_FORMATS = (0, 2, 29, 30)
 
 
 @formula("_npu_format_cast")
 def format_cast(input: Tensor, acl_format: int) -> Tensor:
-    check(acl_format in _SAME_BYTES, f"the format {acl_format} orders memory as NPUs do, which is not supported")
-    return input.clone(memory_format=torch.contiguous_format)
+    """Return a copy with the tag of a format."""
+    check(acl_format in _FORMATS, f"the format {acl_format} orders memory as NPUs do, which is not supported")
+    if is_fake(input):  # has no memory, and no tag
+        return input.clone(memory_format=torch.contiguous_format)
+    tagged = torch_npu.empty_with_format(
+        input.size(), dtype=input.dtype, device=input.device, acl_format=2 if input.dim() < 2 else acl_format
+    )
+    return tagged.copy_(input)
+
+
+def _has_format(tensor: Tensor, acl_format: int) -> bool:
+    return not is_fake(tensor) and int(torch_npu.get_npu_format(tensor)) == acl_format
+
+
+@formula("npu_format_cast")
+def format_cast_or_same(
+    input: Tensor, acl_format: int, *, customize_dtype: int | None = None, input_dtype: int | None = None
+) -> Tensor:
+    refuse_given(customize_dtype=customize_dtype, input_dtype=input_dtype)
+    return input if _has_format(input, acl_format) else format_cast(input, acl_format)
+
+
+@formula("npu_format_cast.Tensor")
+def format_cast_as(
+    input: Tensor, dst: Tensor, *, customize_dtype: int | None = None, input_dtype: int | None = None
+) -> Tensor:
+    acl_format = 2 if is_fake(dst) else int(torch_npu.get_npu_format(dst))
+    return format_cast_or_same(input, acl_format, customize_dtype=customize_dtype, input_dtype=input_dtype)
+
+
+@formula("npu_format_cast_.acl_format")
+def format_cast_(
+    input: Tensor, acl_format: int, *, customize_dtype: int | None = None, input_dtype: int | None = None
+) -> Tensor:
+    refuse_given(customize_dtype=customize_dtype, input_dtype=input_dtype)
+    if is_fake(input) or _has_format(input, acl_format):
+        return input
+    with torch.no_grad():
+        return input.set_(format_cast(input, acl_format))
 
 
 @formula("npu_transpose")

@@ -41,6 +41,9 @@ else:
         found = error_of(waits[sys.argv[1]])
 assert "aten::embedding" in found, found
 assert "index out of range" in found, found
+# It names what the operator was given, and the line that called it.
+assert "weight float32[3, 2]; indices int64[2]" in found, found
+assert "failing.py:19 in error_of" in found, found
 # Nothing gets data any more, on any stream: what it would get may depend on what was never computed.
 for again in (weight.cpu, weight.sum, torch.npu.synchronize):
     assert "aten::embedding" in error_of(again), error_of(again)

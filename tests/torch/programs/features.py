@@ -7,8 +7,8 @@ import json
 
 import torch
 import torch_npu
-from torch.nn.functional import linear_cross_entropy
-from torch.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.functional import scaled_dot_product_attention
 from torch.profiler import ProfilerActivity, profile, record_function
 
 
@@ -21,6 +21,25 @@ def compile_with_the_backend_eager() -> None:
         function(on_device, b.to(device)).backward()
         gradients.append(on_device.grad.cpu())
     torch.testing.assert_close(*gradients)
+
+
+def attention_without_data() -> None:
+    """torch.compile follows programs with tensors without data, which attention chooses its kernel by."""
+    for heads in (4, 2):
+        shapes = (2, 4, 12, 8), (2, heads, 12, 8), (2, heads, 12, 8)
+        with FakeTensorMode():
+            queries = [torch.empty(shape, device="npu") for shape in shapes]
+            assert attend(*queries, heads != 4).shape == shapes[0]
+        queries = [torch.randn(shape) for shape in shapes]
+        for options in ({}, {"dynamic": True}):
+            torch._dynamo.reset()
+            compiled = torch.compile(attend, backend="eager", fullgraph=True, **options)
+            found = compiled(*[each.npu() for each in queries], heads != 4)
+            torch.testing.assert_close(found.cpu(), attend(*queries, heads != 4))
+
+
+def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_grouped: bool) -> torch.Tensor:
+    return scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=is_grouped)
 
 
 def autocast() -> None:
@@ -39,10 +58,16 @@ def profile_ranges() -> None:
     with profile(activities=[ProfilerActivity.CPU]) as profiled, record_function("multiply"):
         x @ x
     assert {"multiply", "aten::mm"} <= {each.key for each in profiled.key_averages()}
+    with profile() as profiled:
+        x @ x
+    assert [each.count for each in profiled.key_averages() if each.key == "aten::mm"] == [1]
 
 
 def linear_cross_entropy_in_bfloat16() -> None:
     """torch chooses the type of its sums by the device's name; with the CPU's choice, the results are the CPU's."""
+    from torch.nn.functional import linear_cross_entropy
+    from torch.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
+
     x, weight = torch.randn(8, 16, dtype=torch.bfloat16), torch.randn(32, 16, dtype=torch.bfloat16)
     target = torch.randint(32, (8,))
     options = LinearCrossEntropyOptions(acc_policy="accurate", chunking_method="aspect_ratio", acc_dtype=torch.float32)
@@ -55,8 +80,10 @@ def linear_cross_entropy_in_bfloat16() -> None:
 
 
 torch.manual_seed(0)
-linear_cross_entropy_in_bfloat16()
+if hasattr(torch.nn.functional, "linear_cross_entropy"):  # from torch 2.13 on
+    linear_cross_entropy_in_bfloat16()
 compile_with_the_backend_eager()
+attention_without_data()
 autocast()
 profile_ranges()
 torch_npu.npu.synchronize()

@@ -37,6 +37,16 @@ def refused(function: Callable[..., object], *arguments: object) -> None:
     assert "fork" in text, text
 
 
+def counted() -> None:
+    """The parent has asked for devices, and used none."""
+    assert torch.npu.is_available()
+    assert torch.accelerator.is_available()
+    assert torch.npu.device_count() > 0
+    if not torch.__version__.startswith("2.7."):  # which begins to use the devices for it
+        assert torch.accelerator.device_count() == torch.npu.device_count()
+    unused()
+
+
 def unused() -> None:
     """The parent has only imported the adapter: its children can use the device, and so can it."""
 
@@ -60,6 +70,7 @@ class Kernel(ctypes.Structure):
         ("data", ctypes.c_void_p),
         ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
         ("workspace", ctypes.c_size_t),
+        ("is_brief", ctypes.c_uint32),
     )
 
 
@@ -74,7 +85,7 @@ def first_use() -> None:
 
     simulator = ctypes.CDLL("libascendcl.so")
     function = ctypes.cast(simulator.aclInit, ctypes.c_void_p)  # which is never called: it is replaced
-    kernel = Kernel(function, None, Kernel._fields_[2][1](release), 0)
+    kernel = Kernel(function, None, Kernel._fields_[2][1](release), 0, 1)
     assert simulator.aclsimRegisterKernel(b"aten::neg_", ctypes.byref(kernel)) == 0
     thread = threading.Thread(target=here.neg_)
     thread.start()
@@ -117,5 +128,5 @@ def storm() -> None:
 
 
 if __name__ == "__main__":
-    {each.__name__: each for each in (unused, first_use, storm)}[sys.argv[1]]()
+    {each.__name__: each for each in (counted, unused, first_use, storm)}[sys.argv[1]]()
     print("answer:", json.dumps("forks"))

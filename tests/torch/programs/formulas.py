@@ -4,54 +4,20 @@
 the names of those that cannot be captured.
 """
 
-import functools
-import json
 import math
-import sys
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
-from torch.utils._pytree import tree_leaves
+from formula_checks import npu, numbers, run, same, softmax
 
-from ascend_rt.torch import decompositions as known
-
-torch.npu.set_device(0)
-torch.manual_seed(0)
-random = np.random.default_rng(0)
 erf = np.vectorize(math.erf)
-
-
-def numbers(*shape):
-    return random.standard_normal(shape).astype(np.float32)
-
-
-def same(result, expected, tolerance=2e-5):
-    if isinstance(expected, (tuple, list)):
-        assert len(result) == len(expected)
-        for a, b in zip(result, expected, strict=True):
-            same(a, b, tolerance)
-        return
-    assert result.device.type == "npu", result.device
-    found = result.detach().cpu()
-    assert tuple(found.shape) == np.shape(expected), (found.shape, np.shape(expected))
-    np.testing.assert_allclose(found.double().numpy(), expected, rtol=tolerance, atol=tolerance)
-
-
-def npu(*arrays):
-    moved = [torch.from_numpy(np.ascontiguousarray(each)).npu() for each in arrays]
-    return moved[0] if len(moved) == 1 else moved
 
 
 def sigmoid(x):
     return 1 / (1 + np.exp(-x.astype(np.float64)))
-
-
-def softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def gelu(x):
@@ -113,6 +79,26 @@ def norms():
     same(torch_npu.npu_group_norm_silu(*npu(x, weight, bias), 2), (normal * sigmoid(normal), mean, rstd))
     swish = normal * sigmoid(1.5 * normal)
     same(torch_npu.npu_group_norm_swish(npu(x), 2, *npu(weight, bias), swish_scale=1.5), (swish, mean, rstd))
+
+
+def norms_of_processes():
+    x, mean, var = numbers(2, 3, 5, 1, 4), numbers(5), np.abs(numbers(5))  # two processes
+    axes, sums = (0, 2, 3), []
+    for part in x:
+        sums.append(torch_npu.batch_norm_reduce(npu(part), 1e-5))
+        same(sums[-1], (part.sum(axes), np.square(part).sum(axes)))
+    gathered = [torch.stack(each) for each in zip(*sums, strict=True)]
+    running = npu(mean.copy(), var.copy())
+    counts = torch.full((2,), 12.0, device="npu")
+    results = torch_npu.batch_norm_gather_stats_update(npu(x[0]), *gathered, *running, 0.25, 1e-5, counts)
+    whole = x.astype(np.float64)
+    all_mean, all_var = whole.mean((0, 1, 3, 4)), whole.var((0, 1, 3, 4))
+    same(results, (all_mean, 1 / np.sqrt(all_var + 1e-5)))
+    same(running, (0.75 * mean + 0.25 * all_mean, 0.75 * var + 0.25 * all_var * 24 / 23))
+    stats = zip(*(torch.batch_norm_stats(npu(part), 1e-5) for part in x), strict=True)
+    gathered = [torch.stack(each) for each in stats]
+    results = torch.batch_norm_gather_stats(npu(x[0]), *gathered, None, None, 0.25, 1e-5, 12)
+    same(results, (all_mean, 1 / np.sqrt(all_var + 1e-5)))
 
 
 def shapes():
@@ -320,7 +306,7 @@ def half_and_refusals():
     for function, arguments, text in (
         (torch_npu.npu_swiglu, (x[:, :7].npu(),), "npu::npu_swiglu.*no two halves"),
         (torch_npu.npu_swiglu, (x.long().npu(),), "npu::npu_swiglu.*torch.int64"),
-        (torch_npu.npu_format_cast, (x.npu(), 29), "npu::_npu_format_cast.*29"),
+        (torch_npu.npu_format_cast, (x.npu(), 3), "npu::npu_format_cast.*3"),
         (torch_npu.npu_rms_norm, (x.npu(), x.npu()[:, :3]), "npu::npu_rms_norm.*gamma"),
         (torch_npu.npu_bmmV2, (x.npu(), x.npu(), [1]), "npu::npu_bmmV2.*output_sizes"),
     ):
@@ -339,50 +325,10 @@ def captured():
     same(y, np.full((2, 4), sigmoid(np.ones(1))[0]))
 
 
-def in_graph(name, function, refused):
-    """Return a function that captures the call while the tensors are full of zeros, and replays it."""
-
-    @functools.wraps(function)
-    def call(*arguments, **keywords):
-        leaves = tree_leaves((arguments, keywords))
-        tensors = [each for each in leaves if isinstance(each, torch.Tensor) and each.device.type == "npu"]
-        if torch.npu.is_current_stream_capturing() or not tensors or any(each.requires_grad for each in tensors):
-            return function(*arguments, **keywords)
-        numbers = [each.clone() for each in tensors]
-        for each in tensors:
-            each.zero_()
-        torch.npu.synchronize()
-        graph = torch.npu.NPUGraph()
-        try:
-            with torch.npu.graph(graph):
-                results = function(*arguments, **keywords)
-        except RuntimeError as error:
-            graph.reset()
-            if "cannot be captured" in str(error):
-                refused.add(name)
-            results = None
-        for to, from_ in zip(tensors, numbers, strict=True):
-            to.copy_(from_)
-        if results is None:
-            return function(*arguments, **keywords)  # or what it refuses in any case
-        graph.replay()
-        kept.append(graph)  # its memory has the results
-        return results
-
-    kept = []
-    return call
-
-
-not_captured = set()
-if sys.argv[1:] == ["captured"]:
-    for full_name in known.TABLE:
-        name = full_name.removeprefix("npu::").partition(".")[0]
-        if hasattr(torch_npu, name):
-            setattr(torch_npu, name, in_graph(name, getattr(torch_npu, name), not_captured))
-
-for each in (
+run(
     activations,
     norms,
+    norms_of_processes,
     shapes,
     rotations,
     products,
@@ -392,6 +338,4 @@ for each in (
     gradients,
     half_and_refusals,
     captured,
-):
-    each()
-print("answer:", json.dumps(sorted(not_captured) if sys.argv[1:] else "formulas"))
+)

@@ -4,6 +4,7 @@ import json
 
 import torch
 import torch_npu
+from torch.profiler import ProfilerActivity, profile
 
 torch.npu.set_device(0)
 x = torch.ones(4, 4, device="npu")
@@ -18,7 +19,16 @@ def error_of(function, *arguments, **keywords):
 
 
 assert "npu::npu_moe_re_routing" in error_of(torch_npu.npu_moe_re_routing, x, x)
-assert "aten::_to_sparse" in error_of(x.to_sparse)
+assert "atb::_npu_quant_rms_norm" in error_of(torch_npu._npu_quant_rms_norm, x, x, x, x, x, x)
+assert "needs libmspti.so" in error_of(profile, activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+# Types that only the kernel for the CPU refuses are errors of the call as well. Integers are counted, as on devices.
+assert "not implemented for 'Bool'" in error_of(torch.histc, x.bool())
+for kind in (torch.int32, torch.int64, torch.uint8):
+    numbers = torch.tensor([0, 1, 1, 3], dtype=kind, device="npu")
+    out = torch.empty(0, dtype=kind, device="npu")
+    torch.histc(numbers, bins=4, min=0, max=3, out=out)
+    for counts in (out, torch.histc(numbers, bins=4, min=0, max=3)):
+        assert (counts.dtype, counts.tolist()) == (kind, [1, 2, 0, 1])
 # Refusals of the CPU, with the CPU's words.
 assert "shapes cannot be multiplied" in error_of(torch.mm, x, torch.ones(3, 3, device="npu"))
 assert "must match the size of tensor b" in error_of(x.add_, torch.ones(3, device="npu"))

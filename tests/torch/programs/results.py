@@ -66,8 +66,10 @@ def assignment_by_mask():
 
 
 def number_of_repeats():
+    repeats = torch.ones(15, dtype=torch.int64, device="npu")  # repeat: int64[15]
+    torch.npu.synchronize()
     with torch.npu.stream(side):
-        repeats = torch.ones(15, dtype=torch.int64, device="npu")  # repeat: int64[15]; first
+        repeats.fill_(1)  # repeat: first
     wait()
     torch.ones(15, device="npu").repeat_interleave(repeats)  # repeat: second
 
@@ -201,5 +203,9 @@ for use in (
     overlapping,
     many_dimensions,
 ):
-    use()
-    torch.npu.synchronize()
+    # First in order: the memory has its contents then. An operator counts what it finds and reads it again, and would
+    # write too much if the race changed it in between.
+    for in_order in (True, "waits" in sys.argv):
+        waits = in_order
+        use()
+        torch.npu.synchronize()

@@ -1,4 +1,4 @@
-"""The devices, and a copy there and back."""
+"""The devices, a copy there and back, and operators."""
 
 import json
 
@@ -10,6 +10,7 @@ sent = torch.arange(4.0)
 there = torch.empty(4, device="npu")
 there.copy_(sent)
 assert torch.equal(there.cpu(), sent)
+assert there.add(1).sum().item() == 10
 properties = torch.npu.get_device_properties(0)
 print(
     "answer:",

@@ -436,6 +436,31 @@ def test_run_of_a_module_and_of_a_script_that_is_missing(run, tmp_path: Path) ->
     expect_message(run("-m", "ascend_rt", "run", "--backend", "sim", "missing.py"), 2, "missing.py")
 
 
+def test_run_of_a_command(run, tmp_path) -> None:
+    """A command in Python, such as torchrun, needs no path; another one is not run by Python."""
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name, text in (
+        ("in_python", "#!/usr/bin/env python3\nimport sys\nprint(sys.argv[1:])\n"),
+        ("in_sh", "#!/bin/sh\n"),
+    ):
+        (commands / name).write_text(text)
+        (commands / name).chmod(0o755)
+    path = os.pathsep.join((str(commands), os.environ["PATH"]))
+    for command, wrong in (("run", 2), ("check", 3)):
+        result = run("-m", "ascend_rt", command, "--backend", "sim", "in_python", "-v", PATH=path)
+        assert result.stdout.startswith("['-v']"), result.stdout + result.stderr
+        expect_message(
+            run("-m", "ascend_rt", command, "--backend", "sim", "in_sh", PATH=path), wrong, "cannot run in_sh: no such"
+        )
+
+
+def test_run_of_a_program_that_is_not_python(run) -> None:
+    expect_message(
+        run("-m", "ascend_rt", "run", "--backend", "sim", sys.executable), 2, "is not a Python script", "sim-path"
+    )
+
+
 C_PROGRAM = """
 #include <stdio.h>
 #include "acl.h"

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of the program, named by the errors of operators and collectives: the calls return long before those fail."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+
+import torch
+import torch_npu
+import typing_extensions
+
+from ascend_rt._runtime import call_site
+from ascend_rt._runtime.driver import ffi, lib
+
+
+def _libraries() -> str:
+    """Return how places begin that are not the program's: in PyTorch, and in what it decorates its functions with."""
+    packages = [f"{os.path.dirname(each.__file__)}{os.sep}" for each in (torch, torch_npu)]
+    return "\n".join([*packages, *(f"{each.__file__}:" for each in (contextlib, functools, typing_extensions))])
+
+
+def install(library: ctypes.CDLL) -> None:
+    """Give the library the functions that note and name lines of Python."""
+    lib.ascend_rt_set_package(os.fsencode(call_site.PACKAGE))
+    functions = (lib.ascend_rt_capture_frames_entry, lib.ascend_rt_name_frame_entry)
+    addresses = [ctypes.c_void_p(int(ffi.cast("uintptr_t", each))) for each in functions]
+    library.ascend_rt_torch_places(*addresses, os.fsencode(_libraries()))
+    # Only the library of the simulator has the function.
+    set_provider = getattr(ctypes.CDLL("libhccl.so"), "ascend_rt_hccl_set_line_provider", None)
+    if set_provider is not None:
+        set_provider(library.ascend_rt_torch_line)
