@@ -78,31 +78,46 @@ void value_that_nobody_writes() {
     aclrtSynchronizeStream(stream);
 }
 
+void synchronize_device(void *) {
+    CHECK_OK(aclrtSetDevice(0));
+    aclrtSynchronizeDevice();
+}
+
 void host_function_that_waits_for_its_device() {
     aclrtStream stream = new_stream();
-    CHECK_OK(aclrtLaunchHostFunc(
-        stream,
-        [](void *) {
-            CHECK_OK(aclrtSetDevice(0));
-            aclrtSynchronizeDevice();
-        },
-        nullptr));
+    CHECK_OK(aclrtLaunchHostFunc(stream, synchronize_device, nullptr));
+    aclrtSynchronizeStream(stream);
+}
+
+// A second thread finds the deadlock while the first describes it, and must not end the process before it is written.
+void described_slowly() {
+    static std::promise<void> found;
+    CHECK_OK(aclsimSetThreadDescriber([](std::uint64_t, char *, std::size_t) -> std::size_t {
+        found.set_value();
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the second one looks after 10
+        return 0;
+    }));
+    aclrtStream stream = new_stream();
+    CHECK_OK(aclrtLaunchHostFunc(stream, synchronize_device, nullptr));
+    found.get_future().wait();
     aclrtSynchronizeStream(stream);
 }
 
 // Host functions of a context share one thread.
 void host_function_that_waits_for_another() {
     static aclrtStream other = new_stream();
-    static std::promise<void> submitted;
+    static std::promise<void> began, submitted;
     aclrtStream stream = new_stream();
     CHECK_OK(aclrtLaunchHostFunc(
         stream,
         [](void *) {
+            began.set_value();
             submitted.get_future().wait();
             CHECK_OK(aclrtSetDevice(0));
             aclrtSynchronizeStream(other);
         },
         nullptr));
+    began.get_future().wait();  // functions of two streams begin in any order
     CHECK_OK(aclrtLaunchHostFunc(other, [](void *) {}, nullptr));
     submitted.set_value();
     aclrtSynchronizeStream(stream);
@@ -419,6 +434,9 @@ const Case kDeadlocks[] = {
      "aclrtSynchronizeStream waits forever for task 1", "which is not recorded", kEnd},
 };
 
+const Case kDescribedSlowly{"slow description", described_slowly, "aclrtSynchronizeDevice waits forever for task 1",
+                            "runs a host function, where aclrtSynchronizeDevice waits for task 1", kCycle};
+
 const Case kOthers[] = {
     {"other thread", other_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
     {"named thread", named_thread_records, "aclrtSynchronizeStream has waited", "which is not recorded", nullptr},
@@ -675,6 +693,7 @@ int main() {
     for (const Case &tried : kDeadlocks) {
         deadlock_ends_the_process(tried);
     }
+    deadlock_ends_the_process(kDescribedSlowly);
     for (const Case &tried : kOthers) {
         const Child child(tried, kLooks, /*has_second_thread=*/true, Checked{});
         require_text(tried, child.text_with(tried.part));

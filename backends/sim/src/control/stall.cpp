@@ -456,15 +456,21 @@ bool Stall::look(HostWait &wait, Lock &lock, const std::vector<aclsimThread> &th
     for (const Stream *stream : collector.streams()) {
         is_new |= reported_.insert({stream->serial, stream->queue.front()->sequence}).second;
     }
-    const aclsimThreadDescriber describer = describer_;
-    const Unlocked unlocked(lock);
-    if (describer != nullptr) {
-        describe_threads(found, describer);
+    if (!is_new) {
+        return false;  // the thread that has found it reports it
     }
-    if (is_new) {
+    ++reports_;
+    {
+        const aclsimThreadDescriber describer = describer_;
+        const Unlocked unlocked(lock);
+        if (describer != nullptr) {
+            describe_threads(found, describer);
+        }
         report(found);
     }
-    end_after_deadlock();
+    if (--reports_ == 0) {  // otherwise the report of another deadlock would be lost
+        end_after_deadlock();
+    }
     return false;
 }
 

@@ -34,6 +34,7 @@ class Stall final : public StallReporter {
     aclsimThreadDescriber describer_ GUARDED_BY(engine_lock) = nullptr;
     using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number of its head
     std::set<Key> reported_ GUARDED_BY(engine_lock);      // by the check; a later wait for the same is not news
+    std::uint32_t reports_ GUARDED_BY(engine_lock) = 0;   // that threads are writing
     std::uint64_t asked_at_ GUARDED_BY(engine_lock) = 0;  // the engine's changes at the last question for threads
 };
 
