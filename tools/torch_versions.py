@@ -7,8 +7,8 @@
     python tools/torch_versions.py 2.14 -- --full    # with options of pytest
 
 Each version gets an environment below build/torch, with the packages of the Python that runs this script, among them
-ascend_rt and pytest; only torch and torch_npu differ. A build of torch for CUDA is refused from 2.12 on: give the index
-of builds for the CPU with --index-url.
+ascend_rt and pytest; only torch and torch_npu differ. The package index may have torch for CUDA, which takes gigabytes:
+give the index of builds for the CPU with --index-url.
 """
 
 from __future__ import annotations

@@ -20,8 +20,13 @@ _FOLLOWERS = {
     "mindspore.device_manager": "ascend_rt._startup.mindspore_devices",
 }
 
-# Modules whose ``require_supported_pair`` is called first.
-_CHECKS = {"torch_npu": "ascend_rt._startup.torch_versions"}
+# Functions that are called first.
+_PREPARATIONS = {
+    "torch_npu": (
+        ("ascend_rt._startup.torch_versions", "require_supported_pair"),
+        ("ascend_rt._startup.allocator_options", "forget"),
+    ),
+}
 
 # As install_hint.py writes it.
 _MISSING = "ascend-rt run: to have PyTorch with its adapter for NPUs: pip install '.[torch]' in a checkout of ascend_rt"
@@ -53,7 +58,7 @@ class Finder:
 
 
 class _Loader(Loader):
-    """Does what the module's own loader does, after a check of versions, and imports the follower then."""
+    """Does what the module's own loader does, after the preparations, and imports the follower then."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -63,8 +68,8 @@ class _Loader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        if module.__name__ in _CHECKS:
-            import_module(_CHECKS[module.__name__]).require_supported_pair()
+        for room, function in _PREPARATIONS.get(module.__name__, ()):
+            getattr(import_module(room), function)()
         self._own.exec_module(module)
         import_module(_FOLLOWERS[module.__name__])
 

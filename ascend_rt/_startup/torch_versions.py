@@ -12,9 +12,6 @@ from ascend_rt.errors import LibraryError
 
 SUPPORTED = ("2.7", "2.8", "2.9", "2.10", "2.12", "2.13", "2.14")  # docs/torch.md has what ran with each
 
-# From this release on, torch's allocator for CUDA and torch_npu's register the same option, which ends the process.
-_WITHOUT_CUDA = (2, 12)
-
 
 def require_supported_pair() -> None:
     """Check the installed versions, before torch_npu is imported: with another torch its import fails or crashes.
@@ -27,18 +24,16 @@ def require_supported_pair() -> None:
     spec = util.find_spec("torch")  # which imports nothing: torch itself imports torch_npu
     if spec is not None and spec.origin is not None:
         of_torch = runpy.run_path(str(Path(spec.origin).with_name("version.py")))
-        check_pair(of_torch["__version__"], metadata.version("torch_npu"), of_torch["cuda"])
+        check_pair(of_torch["__version__"], metadata.version("torch_npu"))
 
 
-def check_pair(torch: str, torch_npu: str, cuda: str | None = None) -> None:
+def check_pair(torch: str, torch_npu: str) -> None:
     """Raise LibraryError unless the two versions are a supported pair.
 
     Parameters
     ----------
     torch, torch_npu : str
         Versions, such as ``"2.10.0+cpu"`` and ``"2.10.0.post4"``.
-    cuda : str, optional
-        The version of CUDA for which torch is built.
     """
     release = _release(torch_npu)
     if release not in SUPPORTED:
@@ -50,11 +45,6 @@ def check_pair(torch: str, torch_npu: str, cuda: str | None = None) -> None:
         raise LibraryError(
             f"torch {torch} does not belong to torch_npu {torch_npu}: install torch {release}, or the torch_npu of "
             f"torch {_release(torch)}"
-        )
-    if cuda and tuple(map(int, release.split("."))) >= _WITHOUT_CUDA:
-        raise LibraryError(
-            f"torch {torch} is a build for CUDA, with which torch_npu {torch_npu} cannot be imported: pip install "
-            f"torch=={torch.partition('+')[0]} --index-url https://download.pytorch.org/whl/cpu"
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 
 # torch_npu's own queue in front of the stream is off: it goes on after a failed operator, with data that was never
 # computed. The variable is read when a device is first used.
@@ -19,10 +20,12 @@ _is_without_queue = os.environ.get(_QUEUE) == "0"
 os.environ[_QUEUE] = "0"
 
 from ascend_rt._runtime import driver  # noqa: E402
-from ascend_rt._startup import torch_environment, torch_versions  # noqa: E402
+from ascend_rt._startup import allocator_options, torch_environment, torch_versions  # noqa: E402
 from ascend_rt.backends import sim  # noqa: E402
 
 torch_versions.require_supported_pair()
+if "torch_npu" not in sys.modules:
+    allocator_options.forget()
 
 # ``ascend-rt run`` sets the environment, and puts the libraries that torch_npu is linked with on the loader's path.
 # Without it they are found if they are in the process already.

@@ -1,29 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled part, which is built for the installed torch and torch_npu when it is first needed, and cached.
-
-torch's C++ interface differs from release to release, so the package cannot include a compiled version.
-"""
+"""The compiled part, which is built for the installed torch and torch_npu when it is first needed, and cached."""
 
 from __future__ import annotations
 
 import ctypes
-import fcntl
-import hashlib
-import os
-import shlex
-import shutil
-import subprocess
-import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import IO
 
 import torch
 import torch_npu
 
 from ascend_rt import backends
+from ascend_rt._startup import torch_build
 from ascend_rt.backends import sim
 from ascend_rt.errors import LibraryError
 
@@ -49,14 +38,9 @@ def load() -> ctypes.CDLL:
         torch_npu runs on another library than the simulator, or there is no compiler, or it fails.
     """
     require_simulator()
-    path = _directory() / f"operators-{_fingerprint()}.so"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.with_suffix(".lock").open("w") as lock:
-            _lock(lock)
-            if not path.exists():
-                _build(path)
-    return ctypes.CDLL(str(path))
+    versions = f"{torch.__version__} {torch_npu.__version__} {_TORCH} {_OPTIONS}"
+    sources = sorted((*_SOURCES.iterdir(), _HEADERS / "abi" / "aclsim.h"))
+    return ctypes.CDLL(str(torch_build.library("operators", [versions, *sources], _build)))
 
 
 def require_simulator() -> None:
@@ -73,71 +57,31 @@ def require_simulator() -> None:
         )
 
 
-def _lock(file: IO[str]) -> None:
-    """Let one of several processes that begin together build."""
-    # The lock belongs to the process: that of flock would stay with a forked child, which has the open file too, and
-    # would wait for itself.
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        _say("waiting for another process that compiles the operators")
-        fcntl.lockf(file, fcntl.LOCK_EX)
-
-
-def _directory() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "ascend_rt" / "torch"
-
-
-def _fingerprint() -> str:
-    """Return what the compiled library depends on, in short."""
-    known = hashlib.sha256(f"{torch.__version__} {torch_npu.__version__} {_TORCH} {_compiler()} {_OPTIONS}".encode())
-    for source in sorted((*_SOURCES.iterdir(), _HEADERS / "abi" / "aclsim.h")):
-        known.update(source.name.encode() + source.read_bytes())
-    return known.hexdigest()[:16]
-
-
-def _compiler() -> list[str]:
-    command = shlex.split(os.environ.get("CXX", "c++"))
-    if not command or shutil.which(command[0]) is None:
-        raise LibraryError(
-            f"no C++ compiler {command[0] if command else ''!r}, which builds the operators for torch "
-            f"{torch.__version__}; install one, or name it in the variable CXX"
-        )
-    return command
-
-
-def _build(path: Path) -> None:
+def _build(directory: Path) -> Path:
     began = time.monotonic()
-    _say(f"compiling the operators for torch {torch.__version__}, once; this takes a minute or two")
-    with tempfile.TemporaryDirectory(dir=path.parent) as name:
-        directory = Path(name)
-        ours = directory / "ours.cpp"  # in one piece: most of the time goes into torch's headers
-        ours.write_text(
-            "".join(f'#include "{each}"\n' for each in sorted(_SOURCES.glob("*.cpp")) if each.name != _ADAPTER)
-        )
-        theirs = [f"-isystem{_TORCH_NPU / 'include'}", f"-isystem{_TORCH_NPU / 'include/third_party/acl/inc'}"]
-        work = [(ours, [f"-I{_HEADERS}"]), (_SOURCES / _ADAPTER, theirs)]
-        with ThreadPoolExecutor() as threads:
-            parts = [threads.submit(_compiled, source, directory, include) for source, include in work]
-            for done, part in enumerate(as_completed(parts), 1):
-                part.result()
-                _say(f"{done} of {len(parts)} parts compiled after {time.monotonic() - began:.0f} s")
-        built = directory / "built.so"
-        objects = [str(part.result()) for part in parts]
-        _run([*_compiler(), "-shared", "-o", str(built), *objects, *_libraries()])
-        os.replace(built, path)  # at once: other processes may look for it
-    _say(f"ready after {time.monotonic() - began:.0f} s; kept in {path.parent}")
-
-
-def _say(text: str) -> None:
-    print(f"ascend_rt.torch: {text}", file=sys.stderr, flush=True)
+    torch_build.say(f"compiling the operators for torch {torch.__version__}, once; this takes a minute or two")
+    ours = directory / "ours.cpp"  # in one piece: most of the time goes into torch's headers
+    ours.write_text(
+        "".join(f'#include "{each}"\n' for each in sorted(_SOURCES.glob("*.cpp")) if each.name != _ADAPTER)
+    )
+    theirs = [f"-isystem{_TORCH_NPU / 'include'}", f"-isystem{_TORCH_NPU / 'include/third_party/acl/inc'}"]
+    work = [(ours, [f"-I{_HEADERS}"]), (_SOURCES / _ADAPTER, theirs)]
+    with ThreadPoolExecutor() as threads:
+        parts = [threads.submit(_compiled, source, directory, include) for source, include in work]
+        for done, part in enumerate(as_completed(parts), 1):
+            part.result()
+            torch_build.say(f"{done} of {len(parts)} parts compiled after {time.monotonic() - began:.0f} s")
+    built = directory / "built.so"
+    objects = [str(part.result()) for part in parts]
+    torch_build.run([*torch_build.compiler(), "-shared", "-o", str(built), *objects, *_libraries()])
+    torch_build.say(f"ready after {time.monotonic() - began:.0f} s; kept in {directory.parent}")
+    return built
 
 
 def _compiled(source: Path, directory: Path, include: list[str]) -> Path:
     result = directory / f"{source.stem}.o"
     torch_headers = f"-isystem{_TORCH / 'include'}"
-    _run([*_compiler(), *_OPTIONS, *include, torch_headers, "-c", str(source), "-o", str(result)])
+    torch_build.run([*torch_build.compiler(), *_OPTIONS, *include, torch_headers, "-c", str(source), "-o", str(result)])
     return result
 
 
@@ -146,9 +90,3 @@ def _libraries() -> list[str]:
     folders = (_TORCH / "lib", _TORCH_NPU / "lib", sim.library_directory())
     names = ("c10", "torch_cpu", "torch_npu", "ascendcl")
     return [*(f"-L{each}" for each in folders), *(f"-l{each}" for each in names), "-Wl,--allow-shlib-undefined"]
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise LibraryError(f"failed with status {done.returncode}: {shlex.join(command)}\n{done.stderr}")

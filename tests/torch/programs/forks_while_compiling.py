@@ -19,13 +19,13 @@ def main() -> None:
     compiled = Path(_library.load()._name)
     begun, end = threading.Event(), threading.Event()
 
-    def copy_compiled(path: Path) -> None:
-        shutil.copy(compiled, path)
+    def copy_compiled(directory: Path) -> Path:
+        return Path(shutil.copy(compiled, directory))
 
-    def build(path: Path) -> None:
+    def build(directory: Path) -> Path:
         begun.set()
         assert end.wait(LIMIT)
-        copy_compiled(path)
+        return copy_compiled(directory)
 
     _library._build = build
     os.environ["XDG_CACHE_HOME"] = sys.argv[1]
