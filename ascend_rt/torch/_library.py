@@ -61,9 +61,7 @@ def _build(directory: Path) -> Path:
     began = time.monotonic()
     torch_build.say(f"compiling the operators for torch {torch.__version__}, once; this takes a minute or two")
     ours = directory / "ours.cpp"  # in one piece: most of the time goes into torch's headers
-    ours.write_text(
-        "".join(f'#include "{each}"\n' for each in sorted(_SOURCES.glob("*.cpp")) if each.name != _ADAPTER)
-    )
+    ours.write_text("".join(f'#include "{each}"\n' for each in sorted(_SOURCES.glob("*.cpp")) if each.name != _ADAPTER))
     theirs = [f"-isystem{_TORCH_NPU / 'include'}", f"-isystem{_TORCH_NPU / 'include/third_party/acl/inc'}"]
     work = [(ours, [f"-I{_HEADERS}"]), (_SOURCES / _ADAPTER, theirs)]
     with ThreadPoolExecutor() as threads:
