@@ -1,6 +1,8 @@
 // Collective communication: threads as ranks, each with a device. Results are compared with those of a plain loop.
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <random>
 
 #include "collectives_kit.h"
@@ -247,6 +249,41 @@ void ranks_send_and_receive(const Rank &rank) {
         }
         rank.synchronize();
         CHECK(value.get() == std::vector<float>(70000, 4.0F));
+    }
+}
+
+// More messages at once than there is room for, of sizes that go different ways.
+void many_messages_are_under_way(const Rank &rank) {
+    if (rank.size != 2) {
+        return;
+    }
+    constexpr std::size_t kSizes[] = {0,
+                                      5,
+                                      std::size_t{32} << 10,
+                                      (std::size_t{32} << 10) + 1,
+                                      std::size_t{100} << 10,
+                                      std::size_t{1} << 20,
+                                      (std::size_t{1} << 20) + 1};
+    constexpr std::size_t kMessages = 60;
+    for (int round = 0; round < 3; ++round) {
+        std::vector<std::unique_ptr<Memory<std::uint8_t>>> memory;
+        std::vector<HcclSendRecvItem> items;
+        for (std::size_t i = 0; i < 2 * kMessages; ++i) {
+            const bool is_sent = i < kMessages;
+            const std::size_t count = kSizes[(i % kMessages + static_cast<std::size_t>(round)) % std::size(kSizes)];
+            const auto content = content_of<std::uint8_t>(static_cast<std::uint32_t>(i) + rank.number, count);
+            memory.push_back(std::make_unique<Memory<std::uint8_t>>(is_sent ? content : decltype(content)(count)));
+            items.push_back(
+                {is_sent ? HCCL_SEND : HCCL_RECV, memory.back()->data(), count, HCCL_DATA_TYPE_UINT8, 1 - rank.number});
+        }
+        CHECK_HCCL(HCCL_SUCCESS,
+                   HcclBatchSendRecv(items.data(), static_cast<std::uint32_t>(items.size()), rank.comm, rank.stream));
+        rank.synchronize();
+        for (std::size_t i = 0; i < kMessages; ++i) {
+            const auto &received = *memory[kMessages + i];
+            CHECK(received.get() ==
+                  content_of<std::uint8_t>(static_cast<std::uint32_t>(i) + 1 - rank.number, received.count()));
+        }
     }
 }
 
@@ -571,6 +608,7 @@ void all_of_it(std::uint32_t size) {
         parts_may_differ_in_size(rank);
         data_are_moved(rank);
         ranks_send_and_receive(rank);
+        many_messages_are_under_way(rank);
         no_operation_blocks_another(rank);
         a_graph_repeats_operations(rank);
         replays_and_other_operations_alternate(rank);

@@ -8,17 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "hccl/deposits.h"
 #include "hccl/network.h"
 
 namespace hccl {
 
 constexpr std::size_t kSentAtOnce = std::size_t{32} << 10;   // bytes of a message that is not offered first
+constexpr std::size_t kDeposited = std::size_t{1} << 20;     // the same, to a rank that shares memory
 constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;    // bytes between two looks at other news
 constexpr std::size_t kLongestText = std::size_t{16} << 10;  // bytes
 constexpr std::chrono::seconds kForAnswers{3};
 
 enum class Type : std::uint32_t {
     Message,   // followed by the bytes
+    Deposit,   // whose bytes lie in memory that the two ranks share
+    Outbox,    // map this memory for deposits
+    Mapped,    // done
     Offer,     // of bytes in the sender's memory
     Wanted,    // send the bytes of that offer
     Taken,     // the bytes of that offer have been read
@@ -35,8 +40,8 @@ struct Frame {
     Key key;
     Signature signature;
     std::uint64_t size;     // bytes that follow, or are offered
-    std::uint64_t address;  // of what is offered
-    std::uint64_t offer;    // number, from 1; 0: none
+    std::uint64_t address;  // of what is offered; place of a deposit; descriptor of an outbox
+    std::uint64_t offer;    // number, from 1; 0: none; slot of a deposit
 };
 
 struct Sending {
@@ -74,19 +79,24 @@ struct Network::Other {
         std::size_t size;
         std::uint64_t borrowed_from;  // offer whose memory it reads; 0: its own
     };
-    std::uint32_t rank;
-    Peer peer;
+    Other(std::uint32_t its_rank, Peer its_peer) : rank(its_rank), peer(std::move(its_peer)) {}
+
+    const std::uint32_t rank;
+    const Peer peer;
+    std::unique_ptr<Outbox> outbox;  // created with the first message for it
+    bool is_outbox_mapped = false;
+    std::unique_ptr<Inbox> inbox;
     std::string lost;        // how the connection was lost; "" while it is there
     std::string at_failure;  // what the rank was doing when it failed; "" while it has not
     std::deque<Out> out;
     // State of reading: a frame, and then its payload.
-    Frame frame;
-    std::size_t frame_bytes;
-    std::size_t payload_left;
-    char *payload_to;  // nullptr: the receiver has given up
+    Frame frame{};
+    std::size_t frame_bytes = 0;
+    std::size_t payload_left = 0;
+    char *payload_to = nullptr;  // nullptr: the receiver has given up
     std::vector<char> text;
-    Receiving *into;
-    Arrival *arriving;
+    Receiving *into = nullptr;
+    Arrival *arriving = nullptr;
 };
 
 }  // namespace hccl

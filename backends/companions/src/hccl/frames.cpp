@@ -36,6 +36,30 @@ void Network::queue(Other &to, const Frame &frame, const void *data, std::size_t
     }
 }
 
+// Leaves the bytes in memory that is shared with the rank. Returns false if they have to be sent in another way.
+bool Network::deposit(Other &to, Frame frame, const void *data) {
+    if (to.peer.process == 0 || !to.lost.empty()) {
+        return false;
+    }
+    if (to.outbox == nullptr) {
+        if (auto pages = SharedPages::create()) {
+            to.outbox = std::make_unique<Outbox>(std::move(pages));
+            const auto descriptor = static_cast<std::uint64_t>(to.outbox->descriptor());
+            queue(to, {Type::Outbox, 0, {}, {}, 0, descriptor, 0}, nullptr, 0);
+        }
+        return false;
+    }
+    const std::optional<Deposit> place = to.is_outbox_mapped ? to.outbox->put(data, frame.size) : std::nullopt;
+    if (!place) {
+        return false;
+    }
+    frame.type = Type::Deposit;
+    frame.address = place->offset;
+    frame.offer = place->slot;
+    queue(to, frame, nullptr, 0);
+    return true;
+}
+
 void Network::flush(Other &to) {
     while (!to.out.empty()) {
         Other::Out &out = to.out.front();
@@ -132,9 +156,24 @@ void Network::take(Other &from, std::vector<Question> &questions) {
     from.into = nullptr;
     from.arriving = nullptr;
     switch (frame.type) {
+        case Type::Deposit:
+            if (from.inbox == nullptr || !Inbox::may_hold({frame.address, frame.offer}, frame.size)) {
+                return lose(from, "sent something that no rank sends");
+            }
+            take_message(from);
+            break;
         case Type::Message:
         case Type::Offer:
             take_message(from);
+            break;
+        case Type::Outbox:
+            if (auto pages = SharedPages::open(from.peer.process, frame.address)) {
+                from.inbox = std::make_unique<Inbox>(std::move(pages));
+                queue(from, {Type::Mapped, 0, {}, {}, 0, 0, 0}, nullptr, 0);
+            }
+            break;
+        case Type::Mapped:
+            from.is_outbox_mapped = true;
             break;
         case Type::Wanted: {
             const auto offer = offers_.find(frame.offer);
@@ -195,10 +234,10 @@ void Network::take_message(Other &from) {
                 from.payload_to = static_cast<char *>(receiving.data);
                 from.payload_left = frame.size;
             } else {
-                take_offer(receiving, frame);
+                frame.type == Type::Deposit ? take_deposit(receiving, frame) : take_offer(receiving, frame);
                 receiving.run->changed_.notify_all();
             }
-            if (!is_message && receiving.address == 0) {
+            if (frame.type == Type::Offer && receiving.address == 0) {
                 return;  // the bytes come as a message
             }
             expected_.erase(expected);
@@ -274,6 +313,11 @@ void Network::take_offer(Receiving &receiving, const Frame &frame) {
     }
     expected_[{receiving.rank, receiving.key}] = &receiving;
     queue(from, {Type::Wanted, 0, frame.key, frame.signature, frame.size, 0, frame.offer}, nullptr, 0);
+}
+
+void Network::take_deposit(Receiving &receiving, const Frame &frame) {
+    peers_[receiving.rank]->inbox->take({frame.address, frame.offer}, receiving.data, frame.size);
+    receiving.is_done = true;
 }
 
 // Notes a disagreement between the two ends of a message.

@@ -27,10 +27,7 @@ Network::Network(std::vector<Peer> peers, std::uint32_t rank, std::function<std:
         companions::refuse(HCCL_E_SYSCALL, std::string("eventfd: ") + std::strerror(errno));
     }
     for (std::uint32_t each = 0; each < peers.size(); ++each) {
-        peers_.push_back(each == rank
-                             ? nullptr
-                             : std::unique_ptr<Other>(new Other{
-                                   each, std::move(peers[each]), {}, {}, {}, {}, 0, 0, nullptr, {}, nullptr, nullptr}));
+        peers_.push_back(each == rank ? nullptr : std::make_unique<Other>(each, std::move(peers[each])));
     }
     if (peers_.size() > 1) {
         thread_ = std::thread([this] { serve(); });

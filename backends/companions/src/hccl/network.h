@@ -1,7 +1,8 @@
 // The connections of a communicator, and the transfers between its ranks.
 //
-// Small messages are sent at once. A large one is offered first: a rank on the same host reads it from the sender's
-// memory, any other asks for it. Everything that a rank sends for an operation carries what all ranks must agree on.
+// Small messages are sent at once, and medium ones left in memory that is shared with a rank on the same host. Others
+// are offered first: a rank on the same host reads them from the sender's memory, any other asks for them. Everything
+// that a rank sends for an operation carries what all ranks must agree on.
 //
 // A thread of the network reads from all connections. While operations wait, the thread of one of them does so instead,
 // which saves waking two threads for each message.
@@ -155,6 +156,7 @@ class Network {
     bool prepare(Polled &polled);
     void look(Polled &polled, std::vector<Question> &questions);
     void queue(Other &to, const Frame &frame, const void *data, std::size_t size, std::uint64_t borrowed_from = 0);
+    bool deposit(Other &to, Frame frame, const void *data);
     void flush(Other &to);
     void give_up(const Sending &sending);
     void fail_for_memory();
@@ -166,6 +168,7 @@ class Network {
     void set_failure(const Failure &failure, const std::string &status);
     void compare(std::uint32_t rank, const Frame &frame);
     void take_offer(Receiving &receiving, const Frame &frame);
+    void take_deposit(Receiving &receiving, const Frame &frame);
     static void match(Receiving &receiving, const Frame &frame);
     void wake_all();
     void wake_server();

@@ -124,6 +124,9 @@ void Transfers::send(std::uint32_t rank, const Key &key, const Signature &signat
     if (size <= kSentAtOnce) {
         return network.queue(other, frame, data, size);
     }
+    if (size <= kDeposited && network.deposit(other, frame, data)) {
+        return;
+    }
     frame.type = Type::Offer;
     frame.address = reinterpret_cast<std::uintptr_t>(data);
     frame.offer = ++network.offers_made_;
@@ -153,6 +156,8 @@ void Transfers::receive(std::uint32_t rank, const Key &key, const Signature &sig
     if (arrival->second.frame.type == Type::Message) {
         std::copy(arrival->second.payload.begin(), arrival->second.payload.end(), static_cast<char *>(data));
         receiving.is_done = true;
+    } else if (arrival->second.frame.type == Type::Deposit) {
+        network.take_deposit(receiving, arrival->second.frame);
     } else {
         network.take_offer(receiving, arrival->second.frame);
     }

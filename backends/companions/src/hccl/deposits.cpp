@@ -1,0 +1,100 @@
+#include "hccl/deposits.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+
+namespace hccl {
+namespace {
+
+// At the beginning of the pages: marks of places that the receiver has given back.
+constexpr std::size_t kSlots = 64;
+using Mark = std::atomic<std::uint32_t>;
+static_assert(Mark::is_always_lock_free, "processes share it");
+constexpr std::size_t kMarks = 4096;
+static_assert(kSlots * sizeof(Mark) <= kMarks);
+constexpr std::size_t kCapacity = std::size_t{4} << 20;  // bytes of messages
+constexpr std::size_t kSize = kMarks + kCapacity;
+// The size is final: an access beyond the end of a file ends the process.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+Mark &mark(const SharedPages &pages, std::uint64_t slot) { return reinterpret_cast<Mark *>(pages.data())[slot]; }
+
+}  // namespace
+
+// --- pages -----------------------------------------------------------------------------------------------------------
+
+std::unique_ptr<SharedPages> SharedPages::create() {
+    Socket file(memfd_create("ascend_rt", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    const bool is_ready = file.is_open() && ftruncate(file.descriptor(), static_cast<off_t>(kSize)) == 0 &&
+                          fcntl(file.descriptor(), F_ADD_SEALS, kSeals) == 0;
+    return is_ready ? map(std::move(file)) : nullptr;
+}
+
+std::unique_ptr<SharedPages> SharedPages::open(std::int64_t process, std::uint64_t descriptor) {
+    const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
+    Socket file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    struct stat known{};
+    const bool is_ready = file.is_open() && fcntl(file.descriptor(), F_GET_SEALS) == kSeals &&
+                          fstat(file.descriptor(), &known) == 0 && known.st_size == static_cast<off_t>(kSize);
+    return is_ready ? map(std::move(file)) : nullptr;
+}
+
+std::unique_ptr<SharedPages> SharedPages::map(Socket file) {
+    void *const pages = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+    return pages == MAP_FAILED ? nullptr : std::unique_ptr<SharedPages>(new SharedPages(std::move(file), pages));
+}
+
+SharedPages::~SharedPages() { munmap(pages_, kSize); }
+
+char *SharedPages::data() const { return static_cast<char *>(pages_); }
+
+// --- messages --------------------------------------------------------------------------------------------------------
+
+// Messages lie one behind the other, and begin anew at the end. Without any, they begin where the cache is warm.
+std::optional<std::size_t> Outbox::room_for(std::size_t size) const {
+    if (used_.size() == kSlots || size > kCapacity) {
+        return std::nullopt;
+    }
+    if (used_.empty()) {
+        return 0;
+    }
+    const std::size_t begin = used_.front().begin, end = used_.back().end;
+    if (begin < end) {
+        return kCapacity - end >= size ? std::optional(end)
+               : begin >= size         ? std::optional(std::size_t{0})
+                                       : std::nullopt;
+    }
+    return begin - end >= size ? std::optional(end) : std::nullopt;
+}
+
+std::optional<Deposit> Outbox::put(const void *data, std::size_t size) {
+    while (!used_.empty() && mark(*pages_, used_.front().slot).load(std::memory_order_acquire) != 0) {
+        used_.pop_front();
+    }
+    const std::optional<std::size_t> room = room_for(size);
+    if (!room) {
+        return std::nullopt;
+    }
+    const std::uint64_t slot = slots_++ % kSlots;
+    used_.push_back({*room, *room + size, slot});
+    mark(*pages_, slot).store(0, std::memory_order_relaxed);
+    std::memcpy(pages_->data() + kMarks + *room, data, size);
+    return Deposit{*room, slot};
+}
+
+bool Inbox::may_hold(const Deposit &deposit, std::size_t size) {
+    return deposit.slot < kSlots && size <= kCapacity && deposit.offset <= kCapacity - size;
+}
+
+void Inbox::take(const Deposit &deposit, void *to, std::size_t size) const {
+    std::memcpy(to, pages_->data() + kMarks + deposit.offset, size);
+    mark(*pages_, deposit.slot).store(1, std::memory_order_release);
+}
+
+}  // namespace hccl

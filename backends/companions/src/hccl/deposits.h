@@ -1,0 +1,77 @@
+// Memory that two ranks of one host share, in which one leaves messages of medium size for the other: two copies at the
+// speed of memory, where reading from another process takes the kernel longer, and no answer to wait for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "hccl/socket.h"
+
+namespace hccl {
+
+// Pages of a file without a name, mapped as long as the object lives.
+class SharedPages {
+  public:
+    // Returns nullptr if the host has no memory.
+    static std::unique_ptr<SharedPages> create();
+    // Maps what another process has created, under the number of its descriptor there. Returns nullptr if that cannot
+    // be done.
+    static std::unique_ptr<SharedPages> open(std::int64_t process, std::uint64_t descriptor);
+    ~SharedPages();
+    SharedPages(const SharedPages &) = delete;
+    SharedPages &operator=(const SharedPages &) = delete;
+
+    char *data() const;
+    int descriptor() const { return file_.descriptor(); }
+
+  private:
+    SharedPages(Socket file, void *pages) : file_(std::move(file)), pages_(pages) {}
+    static std::unique_ptr<SharedPages> map(Socket file);
+
+    Socket file_;
+    void *const pages_;
+};
+
+// Place of a message.
+struct Deposit {
+    std::uint64_t offset;
+    std::uint64_t slot;  // number of the mark by which the receiver gives the place back
+};
+
+// The sender's side.
+class Outbox {
+  public:
+    explicit Outbox(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
+    int descriptor() const { return pages_->descriptor(); }
+    // Returns nothing if there is no room.
+    std::optional<Deposit> put(const void *data, std::size_t size);
+
+  private:
+    struct Used {
+        std::size_t begin, end;
+        std::uint64_t slot;
+    };
+    std::optional<std::size_t> room_for(std::size_t size) const;
+
+    const std::unique_ptr<SharedPages> pages_;
+    std::deque<Used> used_;  // in the order in which they were put
+    std::uint64_t slots_ = 0;
+};
+
+// The receiver's side.
+class Inbox {
+  public:
+    explicit Inbox(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
+    // Returns false if there can be no such message.
+    static bool may_hold(const Deposit &deposit, std::size_t size);
+    // Copies the message, and gives its place back.
+    void take(const Deposit &deposit, void *to, std::size_t size) const;
+
+  private:
+    const std::unique_ptr<SharedPages> pages_;
+};
+
+}  // namespace hccl
