@@ -80,7 +80,7 @@ void many_small_messages_find_no_mark() {
         CHECK(waiting.size() < 1000);
     }
     ends.take(waiting.back());
-    CHECK(!ends.put({'b'}));  // those before are still there
+    CHECK(!ends.put({'b'}));  // earlier ones are still there
     ends.take(waiting.front());
     CHECK(ends.put({'b'}));
 }

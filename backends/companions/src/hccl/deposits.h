@@ -65,7 +65,7 @@ class Outbox {
 class Inbox {
   public:
     explicit Inbox(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
-    // Returns false if there can be no such message.
+    // Returns false if such a message cannot exist.
     static bool may_hold(const Deposit &deposit, std::size_t size);
     // Copies the message, and gives its place back.
     void take(const Deposit &deposit, void *to, std::size_t size) const;
