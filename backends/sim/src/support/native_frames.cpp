@@ -33,7 +33,7 @@ bool is_here(std::uintptr_t address) {
     return address - as_integer(__ehdr_start) < as_integer(_end) - as_integer(__ehdr_start);
 }
 
-// Native tests contain the library and have no inside.
+// The native test of frames contains the library and has no inside.
 bool is_inside(std::uintptr_t address) {
     static const bool is_library = !is_here(getauxval(AT_PHDR));
     return is_library && is_here(address);
