@@ -20,6 +20,7 @@ from codegen.declarations import Function, Parameter
 # Calls that would stop the program itself: they hold other threads, or change the answers of other calls.
 LEFT_OUT = re.compile(r"aclrtSnapShotProcess\w+|aclsim\w+")
 _MEASURE = re.compile(r"(?i)num|count|size|len|max|width|height|pitch|bytes|offset|cap")
+_ENDLESS = re.compile(r"acltdt\w+ timeout")  # -1: until a message comes, which an abort does not end
 _LOOKED_UP = re.compile(r"aclrt(Free\w*|PointerGetAttributes)|acl(DestroyDataBuffer|\w*DataBuffer\w*)")
 
 
@@ -35,7 +36,8 @@ def argument(function: Function, parameter: Parameter) -> str:
             "address" if _LOOKED_UP.fullmatch(function.name) and kind in ("void *", "aclDataBuffer *") else "memory"
         )
         return f"chooser.{method}<{parameter.type}>()"
-    return f"chooser.{'measure' if _MEASURE.search(parameter.name) else 'value'}<{parameter.type}>()"
+    is_measure = _MEASURE.search(parameter.name) or _ENDLESS.fullmatch(f"{function.name} {parameter.name}")
+    return f"chooser.{'measure' if is_measure else 'value'}<{parameter.type}>()"
 
 
 def call(function: Function) -> str:
