@@ -106,6 +106,67 @@ def test_a_thread_follows_a_host_function_that_it_waits_for(run, tmp_path: Path)
         assert tested.returncode == status, tested.stdout
 
 
+GATE = """\
+import queue, threading
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
+
+Device(0).set_current()
+stream, memory, pinned = Stream(), Buffer(4096), PinnedBuffer(4096)
+event, items = threading.Event(), queue.Queue()
+stream.launch_host_func(GATE)
+copy_async(memory, pinned, stream)
+BEFORE
+event.set()
+items.put(1)
+BEHIND
+stream.synchronize()
+"""
+
+
+@pytest.mark.parametrize("gate", ["event.wait", "lambda: items.get()"])
+def test_what_follows_a_host_function_follows_what_it_waited_for(run, tmp_path: Path, gate: str) -> None:
+    write = "pinned[:] = 1"
+    program = GATE.replace("GATE", gate)
+    ordered = program.replace("BEFORE", write).replace("BEHIND", "")
+    late = program.replace("BEFORE", "").replace("BEHIND", write)
+    # Without the option, a gate that the program opens late does not hide a missing wait.
+    for text, options, status in ((ordered, ["--host-threads"], 0), (late, ["--host-threads"], 1), (ordered, [], 1)):
+        (tmp_path / "train.py").write_text(text, encoding="utf-8")
+        done = run("-m", "ascend_rt", "check", "--backend", "sim", *options, "train.py")
+        assert done.returncode == status, done.stderr
+
+
+IN_A_GRAPH = """from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill_async
+
+Device(0).set_current()
+a, b, early, memory, pinned = Stream(), Stream(), Event(), Buffer(4096), PinnedBuffer(4096)
+
+
+def fill():
+    pinned.fill(1)
+
+
+with a.capture() as graph:
+    b.wait(a)
+    early.record(b)
+    FIRST
+    a.wait(early)
+    copy_async(memory, pinned, a)
+    a.wait(b)
+graph.launch(a)
+a.synchronize()
+"""
+
+
+@pytest.mark.parametrize("first", ["copy_async(pinned, memory, b)", "b.launch_host_func(fill)"])
+def test_accesses_in_a_graph_have_the_order_of_their_capture(run, tmp_path: Path, first: str) -> None:
+    (tmp_path / "train.py").write_text(IN_A_GRAPH.replace("FIRST", first), encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert done.returncode == 1
+    assert "the wait at 15 is bound to the record at 13, before the write\n" in done.stderr
+    assert "fix: order the two in the graph: record after line 14, and wait before line 16" in done.stderr
+
+
 CLOSED_BY_A_THREAD = """\
 import os, threading
 from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill_async

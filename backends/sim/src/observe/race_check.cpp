@@ -132,7 +132,7 @@ void RaceCheck::submitted(const Moment &, const Stream &stream, const Task &task
     }
     replays_[&task] = how.origin;
     if (how.origin.is_calling) {
-        kept_[&task] = {place, how.batch, std::move(operands)};
+        kept_[&task] = {place, how.batch, ++kept_so_far_, std::move(operands)};
     }
 }
 
@@ -155,14 +155,19 @@ void RaceCheck::replayed(const Moment &, const Stream &stream, const Task &kept,
     replays_.erase(&replay);
     kept_.erase(&replay);
     const std::uint64_t batch = found->second.batch == 0 ? 0 : found->second.batch + (origin.launch.sequence << 32);
-    detector_.submit(name_of(stream), replay.sequence,
-                     {{origin.thread}, found->second.place, batch, origin.is_calling, origin.launch}, std::move(live));
+    detector_.submit(
+        name_of(stream), replay.sequence,
+        {{origin.thread}, found->second.place, batch, origin.is_calling, origin.launch, found->second.number},
+        std::move(live));
 }
 
-void RaceCheck::changed(const Moment &, const Stream &stream, const Task &, const Task &now, const Submission &how) {
+void RaceCheck::changed(const Moment &, const Stream &stream, const Task &former, const Task &now,
+                        const Submission &how) {
     const Guard guard(mutex_);
     const PlaceId place = place_of(stream, now);
-    kept_[&now] = {place, how.batch, operands_of(how.accesses, place)};
+    const auto found = kept_.find(&former);
+    const std::uint64_t number = found == kept_.end() ? ++kept_so_far_ : found->second.number;
+    kept_[&now] = {place, how.batch, number, operands_of(how.accesses, place)};
 }
 
 // A host function may say to any thread that it runs. Python's handovers are noted (host_released); in another program

@@ -78,9 +78,11 @@ class RaceCheck final : public Observer {
     struct Kept {
         races::PlaceId place;
         std::uint64_t batch;
+        std::uint64_t number;  // in the order in which they were added
         Operands operands;
     };
     std::unordered_map<const Task *, Kept> kept_;
+    std::uint64_t kept_so_far_ = 0;
     std::unordered_map<const Task *, Origin> replays_;  // queued by a model, until their kept task is known
     // Blocks whose allocation or free a stream has not reached, by number, and the call's place.
     std::map<std::uint64_t, std::pair<races::BlockRef, races::PlaceId>> in_stream_;

@@ -105,6 +105,7 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     action->sequence = sequence;
     action->batch = how.batch;
     action->launch = how.launch;
+    action->kept = how.kept;
     action->place = how.place;
     action->operands = std::move(operands);
     action->shown = sequence + lane.waits_without_task;
@@ -267,11 +268,13 @@ void Detector::publish(Point task) {
 }
 
 void Detector::give(const Caller &caller, const void *key) {
+    // The threads of the program have one clock otherwise, and a gate that they open late must not hide a missing wait.
     if (!separates_threads_ && caller.task.stream == 0) {
-        return;  // the threads of the program have one clock anyway
+        return;
     }
     Owned action = make(Action::Kind::HostGives, caller.thread);
     action->key = key;
+    action->gifts.push_back(given_[key].newest = std::make_shared<Gift>());
     if (caller.task.stream != 0) {
         action->after.push_back({caller.task.stream, caller.task.sequence, 0});
     }
@@ -279,8 +282,12 @@ void Detector::give(const Caller &caller, const void *key) {
 }
 
 void Detector::take(const Caller &caller, const void *key) {
-    if (queue_.empty() && given_.count(key) == 0) {
-        return;  // nothing was handed over
+    const auto given = given_.find(key);
+    if (given == given_.end()) {
+        return;
+    }
+    if (Action *const run = find_open(caller.task)) {  // what follows the host function follows what it waited for
+        run->gifts.push_back(given->second.newest);
     }
     Owned action = make(Action::Kind::HostTakes, caller.thread);
     action->key = key;
@@ -399,10 +406,13 @@ bool Detector::is_ready(const Action &action) const {
     if (!action.is_over || (!action.lane->parked.empty() && action.lane->parked.front().get() != &action)) {
         return false;
     }
-    return std::all_of(action.after.begin(), action.after.end(), [&](const Before &it) {
+    const auto is_given = [](const std::shared_ptr<Gift> &gift) { return gift->is_known; };
+    const auto is_taken = [&](const Before &it) {
         const Lane *const lane = find_lane(it.stream);
         return lane == nullptr || lane == action.lane || lane->newest >= it.sequence;
-    });
+    };
+    return std::all_of(action.after.begin(), action.after.end(), is_taken) &&
+           std::all_of(action.gifts.begin(), action.gifts.end(), is_given);
 }
 
 void Detector::retry_parked() {
@@ -495,6 +505,9 @@ void Detector::take_task(Action &action) {
         join(knowledge, lane, action, before);
         lane.vain = before.wait != 0 ? VainWait() : lane.vain;
     }
+    for (const std::shared_ptr<Gift> &gift : action.gifts) {
+        knowledge.learn(gift->known);
+    }
     lane.vain = action.vain.wait != 0 ? action.vain : lane.vain;
     const bool is_same_caller = lane.caller == action.caller;
     lane.caller_step = is_same_caller ? std::max(lane.caller_step, action.caller_step) : action.caller_step;
@@ -516,7 +529,8 @@ void Detector::take_task(Action &action) {
             agent.stream = launched.stream;
             agent.task = launched.task;
         }
-        const Use use{lane.id, step, action.number, action.number, Mode::Read, 0, "", agent, {}, launched.place};
+        const Use use{lane.id, step, action.number,  action.number, Mode::Read, 0, "",
+                      agent,   {},   launched.place, action.place,  action.kept};
         const Step floor = lane.step_of(lane.batch == 0 ? action.sequence : lane.batch_begin);
         apply({use, floor, *lane.known, lane.caller->id, lane.caller_step, action.time}, action.operands);
     }
@@ -564,7 +578,7 @@ void Detector::take_host_forgets(Action &action) {
 
 void Detector::take_host_order(Action &action) {
     Lane &lane = *action.lane;
-    ClockRef &given = action.key == nullptr ? quiet_ : given_.try_emplace(action.key, clock_zero()).first->second;
+    ClockRef &given = action.key == nullptr ? quiet_ : given_[action.key].known;
     const bool gives = action.kind == Action::Kind::HostGives;
     ClockRef &target = gives || action.is_quiet ? given : lane.known;
     Knowledge knowledge(target);
@@ -582,6 +596,9 @@ void Detector::take_host_order(Action &action) {
         knowledge.learn(given);
     }
     target = std::move(knowledge).result();
+    if (gives) {
+        *action.gifts.front() = {true, target};
+    }
     sharing_.host_knows(action.time, {*lane.known, lane.id, action.number});
 }
 
@@ -657,8 +674,8 @@ void Detector::apply(const Operand &operand, Use &use, const Now &now) {
     }
     note_use_of_wait(operand, now.use);
     for (const Conflict &conflict : conflicts_) {
-        const Lane *const lane = now.use.agent.is_task ? find_lane(now.use.agent.lane_of) : nullptr;
-        reports_.race(block, conflict, now.use, lane);
+        reports_.race(block, conflict, now.use,
+                      [this](const Use &it) { return it.agent.is_task ? find_lane(it.agent.lane_of) : nullptr; });
     }
 }
 

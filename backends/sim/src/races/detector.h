@@ -52,6 +52,7 @@ struct Submitted {
     std::uint64_t batch = 0;
     bool is_call = true;  // false: a model repeats the task, on behalf of the task at `launch`
     Point launch{};
+    std::uint64_t kept = 0;  // number of the model's task, in the order in which they were added
 };
 
 class Detector {
@@ -155,7 +156,11 @@ class Detector {
     std::unordered_map<std::uint64_t, EndedStream> ended_;              // the newest, by serial number
     std::deque<std::uint64_t> ended_in_order_;
     LaneId lanes_ = 0;
-    std::unordered_map<const void *, ClockRef> given_;
+    struct Given {
+        ClockRef known = clock_zero();  // of all that were given, as far as those actions have been taken
+        std::shared_ptr<Gift> newest = {};
+    };
+    std::unordered_map<const void *, Given> given_;
     ClockRef quiet_ = clock_zero();
     std::unordered_map<LaneId, HostWait> host_waits_;  // newest wait of the host for each stream
     std::vector<Conflict> conflicts_;

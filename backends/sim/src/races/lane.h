@@ -55,9 +55,16 @@ struct ActionFields {
     Step caller_step = 0;    // and its newest step then
     Point launch{};          // task that executes the model to which this task belongs
     Launch launched{};
+    std::uint64_t kept = 0;  // of a task that a model repeats: number of the kept one, in the order of calls
     PlaceId place = 0;
     const void *key = nullptr;  // HostGives and HostTakes: key of the order
     VainWait vain;
+};
+
+// Knowledge that was handed over, once the action that gives it has been taken.
+struct Gift {
+    bool is_known = false;
+    ClockRef known{};
 };
 
 // One action: a task of a stream, or a call by which the host accesses memory or learns of a task.
@@ -65,6 +72,7 @@ struct Action : ActionFields {
     ClockRef known;  // knowledge of the caller
     std::vector<Operand> operands;
     std::vector<Before> after;
+    std::vector<std::shared_ptr<Gift>> gifts;  // HostGives: the one it gives; a host function: those that it took
 
     // Becomes as new, but keeps the memory of its lists.
     void clear() {
@@ -72,6 +80,7 @@ struct Action : ActionFields {
         known = {};
         operands.clear();
         after.clear();
+        gifts.clear();
     }
 };
 
@@ -129,6 +138,8 @@ struct Lane {
 
     Step step_of(std::uint64_t sequence) const { return base + sequence; }
     ClockRef known_at(Step step) const;
+    // Returns whether all that is known was known at that step.
+    bool has_learned_by(Step step) const { return history.empty() || history.back().from <= step; }
     const Call *call_of(std::uint64_t sequence) const;
     void set_known(Step from, ClockRef now);
     void add_early(const Before &before);

@@ -104,19 +104,21 @@ std::string Reports::fix_for(const Use &first, const Use &second) const {
         return object({text_field("case", "batch"), field("before", frames_of(second.called()))});
     }
     if (are_of_one_launch(first, second)) {
-        return object({text_field("case", "edge"), field("record_after", frames_of(first.place)),
-                       field("wait_before", frames_of(second.place))});
+        return object({text_field("case", "edge"), field("record_after", frames_of(first.added())),
+                       field("wait_before", frames_of(second.added()))});
     }
     const auto device = [](const char *name, const Agent &agent) {
         return agent.device == 0 ? "" : field(name, agent.device);
     };
-    if (first.agent.is_task && second.agent.is_task) {
+    const bool is_number_reused =
+        first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
+    if (first.agent.is_task && second.agent.is_task && !is_number_reused) {
         return object({text_field("case", "event"), field("record_stream", first.agent.stream),
                        device("record_device", first.agent), field("record_after", frames_of(first.called())),
                        field("wait_stream", second.agent.stream), device("wait_device", second.agent),
                        field("wait_before", frames_of(second.called()))});
     }
-    if (first.agent.is_task) {
+    if (first.agent.is_task && !second.agent.is_task) {
         return object({text_field("case", second.mode == Mode::Free ? "free_later" : "synchronize"),
                        field("stream", first.agent.stream), device("device", first.agent),
                        field("before", frames_of(second.called()))});
@@ -124,7 +126,7 @@ std::string Reports::fix_for(const Use &first, const Use &second) const {
     return object({text_field("case", "threads"), field("before", frames_of(second.called()))});
 }
 
-void Reports::race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane) {
+void Reports::race(const Block &block, const Conflict &conflict, const Use &later, const FindLane &find_lane) {
     if (has_stopped_) {
         return;
     }
@@ -139,13 +141,16 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     }
     seen.id = output_.number();
     seen.written = 1;
-    // In the order of calls, which is that of the fix. The reason is known for the access that was met later.
-    const bool is_in_order = earlier.number <= later.number;
+    // In the order of calls, which is that of the fix. The reason is known for the access that was met later, and for
+    // the other one if its stream has learned nothing since.
+    const bool is_in_order =
+        are_of_one_launch(earlier, later) ? earlier.kept <= later.kept : earlier.number <= later.number;
     const Use &first = is_in_order ? earlier : later;
     const Use &second = is_in_order ? later : earlier;
-    const bool is_of_host = !second.agent.is_task;
-    const std::string reason =
-        is_in_order || is_of_host ? reason_for(first, second, lane) : object({text_field("case", "no_wait")});
+    const Lane *const lane = find_lane(second);
+    const bool is_known =
+        is_in_order || !second.agent.is_task || (lane != nullptr && lane->has_learned_by(second.step));
+    const std::string reason = is_known ? reason_for(first, second, lane) : object({text_field("case", "no_wait")});
     output_.write(
         object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
                 field("memory", memory_of(block, first.part)), field("offset", conflict.offset),

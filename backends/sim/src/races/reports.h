@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -26,8 +27,9 @@ class Reports {
     Reports(const Places &places, Output &output, bool writes_every_count)
         : places_(places), output_(output), writes_every_count_(writes_every_count) {}
 
-    // `lane` is that of the later access; nullptr for the host.
-    void race(const Block &block, const Conflict &conflict, const Use &later, const Lane *lane);
+    // Finds the lane of an access; nullptr for the host, and for a stream that has ended.
+    using FindLane = std::function<const Lane *(const Use &)>;
+    void race(const Block &block, const Conflict &conflict, const Use &later, const FindLane &find_lane);
     void note(const std::string &text);
     void stop() { has_stopped_ = true; }  // reports no more races
     // Collects waits for hints: a wait that never ordered anything new is redundant.

@@ -45,10 +45,13 @@ struct Use {
     const char *operand;
     Agent agent;
     Part part{};
-    PlaceId launched = 0;  // place of the call that launched the graph or model with this access; 0: none
+    PlaceId launched = 0;    // place of the call that launched the graph or model with this access; 0: none
+    PlaceId submitted = 0;   // place of the call that submitted the task, which may run code of the program; 0: none
+    std::uint64_t kept = 0;  // number of the task among those that models keep; 0: another task
 
-    // Place of the call that brings the access into its stream.
-    PlaceId called() const { return launched != 0 ? launched : place; }
+    // Places of the calls that bring the access into its stream, and its task into a graph or model.
+    PlaceId called() const { return launched != 0 ? launched : added(); }
+    PlaceId added() const { return submitted != 0 ? submitted : place; }
     mutable std::uint32_t references = 0;
 };
 
