@@ -286,7 +286,7 @@ void Detector::take(const Caller &caller, const void *key) {
     if (given == given_.end()) {
         return;
     }
-    if (Action *const run = find_open(caller.task)) {  // what follows the host function follows what it waited for
+    if (Action *const run = find_open(caller.task)) {  // its stream continues after what it waited for
         run->gifts.push_back(given->second.newest);
     }
     Owned action = make(Action::Kind::HostTakes, caller.thread);

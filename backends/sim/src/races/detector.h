@@ -157,7 +157,7 @@ class Detector {
     std::deque<std::uint64_t> ended_in_order_;
     LaneId lanes_ = 0;
     struct Given {
-        ClockRef known = clock_zero();  // of all that were given, as far as those actions have been taken
+        ClockRef known = clock_zero();  // sum of all that were given, as far as those actions have been taken
         std::shared_ptr<Gift> newest = {};
     };
     std::unordered_map<const void *, Given> given_;

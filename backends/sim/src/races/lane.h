@@ -55,7 +55,7 @@ struct ActionFields {
     Step caller_step = 0;    // and its newest step then
     Point launch{};          // task that executes the model to which this task belongs
     Launch launched{};
-    std::uint64_t kept = 0;  // of a task that a model repeats: number of the kept one, in the order of calls
+    std::uint64_t kept = 0;  // number of the kept task that this one repeats, in the order of calls; 0: none
     PlaceId place = 0;
     const void *key = nullptr;  // HostGives and HostTakes: key of the order
     VainWait vain;
