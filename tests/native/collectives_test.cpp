@@ -1,6 +1,7 @@
 // Collective communication: threads as ranks, each with a device. Results are compared with those of a plain loop.
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <random>
@@ -252,6 +253,15 @@ void ranks_send_and_receive(const Rank &rank) {
     }
 }
 
+// Returns the number of descriptors of memory that ranks share.
+std::ptrdiff_t count_of_shared_memory() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::count_if(begin(all), end(all), [](const std::filesystem::directory_entry &it) {
+        std::error_code closed;  // that of the directory itself
+        return contains(std::filesystem::read_symlink(it.path(), closed).string(), "ascend_rt_hccl");
+    });
+}
+
 // More messages at once than there is room for, of sizes that go different ways.
 void many_messages_are_under_way(const Rank &rank) {
     if (rank.size != 2) {
@@ -285,6 +295,8 @@ void many_messages_are_under_way(const Rank &rank) {
                   content_of<std::uint8_t>(static_cast<std::uint32_t>(i) + 1 - rank.number, received.count()));
         }
     }
+    rank.gather();
+    CHECK(count_of_shared_memory() == 0);  // descriptors are few, and a program may have many communicators
 }
 
 // Two communicators whose operations are issued in another order by each rank, on two streams.

@@ -27,6 +27,7 @@ struct Ends {
     Outbox outbox{SharedPages::create()};
     Inbox inbox{SharedPages::open(getpid(), static_cast<std::uint64_t>(outbox.descriptor()))};
 
+    Ends() { outbox.close_file(); }
     std::optional<Message> put(std::vector<char> content) {
         const std::optional<Deposit> place = outbox.put(content.data(), content.size());
         if (!place) {

@@ -23,7 +23,7 @@ enum class Type : std::uint32_t {
     Message,   // followed by the bytes
     Deposit,   // whose bytes lie in memory that the two ranks share
     Outbox,    // map this memory for deposits
-    Mapped,    // done
+    Mapped,    // done; not done, if the code is not 0
     Offer,     // of bytes in the sender's memory
     Wanted,    // send the bytes of that offer
     Taken,     // the bytes of that offer have been read
@@ -83,7 +83,8 @@ struct Network::Other {
 
     const std::uint32_t rank;
     const Peer peer;
-    std::unique_ptr<Outbox> outbox;  // created with the first message for it
+    bool shares_memory = peer.process != 0;  // false: it cannot map an outbox
+    std::unique_ptr<Outbox> outbox;          // created with the first message for it
     bool is_outbox_mapped = false;
     std::unique_ptr<Inbox> inbox;
     std::string lost;        // how the connection was lost; "" while it is there

@@ -30,7 +30,7 @@ Mark &mark(const SharedPages &pages, std::uint64_t slot) { return reinterpret_ca
 // --- pages -----------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<SharedPages> SharedPages::create() {
-    Socket file(memfd_create("ascend_rt", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    Socket file(memfd_create("ascend_rt_hccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     const bool is_ready = file.is_open() && ftruncate(file.descriptor(), static_cast<off_t>(kSize)) == 0 &&
                           fcntl(file.descriptor(), F_ADD_SEALS, kSeals) == 0;
     return is_ready ? map(std::move(file)) : nullptr;
@@ -42,7 +42,11 @@ std::unique_ptr<SharedPages> SharedPages::open(std::int64_t process, std::uint64
     struct stat known{};
     const bool is_ready = file.is_open() && fcntl(file.descriptor(), F_GET_SEALS) == kSeals &&
                           fstat(file.descriptor(), &known) == 0 && known.st_size == static_cast<off_t>(kSize);
-    return is_ready ? map(std::move(file)) : nullptr;
+    std::unique_ptr<SharedPages> pages = is_ready ? map(std::move(file)) : nullptr;
+    if (pages != nullptr) {
+        pages->close_file();
+    }
+    return pages;
 }
 
 std::unique_ptr<SharedPages> SharedPages::map(Socket file) {

@@ -17,8 +17,8 @@ class SharedPages {
   public:
     // Returns nullptr if the host has no memory.
     static std::unique_ptr<SharedPages> create();
-    // Maps what another process has created, under the number of its descriptor there. Returns nullptr if that cannot
-    // be done.
+    // Maps what another process has created, under the number of its descriptor there, and keeps no descriptor. Returns
+    // nullptr if that cannot be done.
     static std::unique_ptr<SharedPages> open(std::int64_t process, std::uint64_t descriptor);
     ~SharedPages();
     SharedPages(const SharedPages &) = delete;
@@ -26,6 +26,7 @@ class SharedPages {
 
     char *data() const;
     int descriptor() const { return file_.descriptor(); }
+    void close_file() { file_.close(); }  // the pages stay
 
   private:
     SharedPages(Socket file, void *pages) : file_(std::move(file)), pages_(pages) {}
@@ -46,6 +47,8 @@ class Outbox {
   public:
     explicit Outbox(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
     int descriptor() const { return pages_->descriptor(); }
+    // Call when the receiver has mapped the pages: a process has few descriptors, and may write to many ranks.
+    void close_file() { pages_->close_file(); }
     // Returns nothing if there is no room.
     std::optional<Deposit> put(const void *data, std::size_t size);
 

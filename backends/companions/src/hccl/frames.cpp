@@ -38,7 +38,7 @@ void Network::queue(Other &to, const Frame &frame, const void *data, std::size_t
 
 // Leaves the bytes in memory that is shared with the rank. Returns false if they have to be sent in another way.
 bool Network::deposit(Other &to, Frame frame, const void *data) {
-    if (to.peer.process == 0 || !to.lost.empty()) {
+    if (!to.shares_memory || !to.lost.empty()) {
         return false;
     }
     if (to.outbox == nullptr) {
@@ -169,11 +169,19 @@ void Network::take(Other &from, std::vector<Question> &questions) {
         case Type::Outbox:
             if (auto pages = SharedPages::open(from.peer.process, frame.address)) {
                 from.inbox = std::make_unique<Inbox>(std::move(pages));
-                queue(from, {Type::Mapped, 0, {}, {}, 0, 0, 0}, nullptr, 0);
             }
+            queue(from, {Type::Mapped, from.inbox == nullptr ? 1 : 0, {}, {}, 0, 0, 0}, nullptr, 0);
             break;
         case Type::Mapped:
-            from.is_outbox_mapped = true;
+            if (from.outbox == nullptr || from.is_outbox_mapped) {
+                return lose(from, "sent something that no rank sends");
+            }
+            from.shares_memory = from.is_outbox_mapped = frame.code == 0;
+            if (from.is_outbox_mapped) {
+                from.outbox->close_file();
+            } else {
+                from.outbox.reset();
+            }
             break;
         case Type::Wanted: {
             const auto offer = offers_.find(frame.offer);
