@@ -257,7 +257,7 @@ void ranks_send_and_receive(const Rank &rank) {
 std::ptrdiff_t count_of_shared_memory() {
     const std::filesystem::directory_iterator all("/proc/self/fd");
     return std::count_if(begin(all), end(all), [](const std::filesystem::directory_entry &it) {
-        std::error_code closed;  // that of the directory itself
+        std::error_code closed;  // descriptor of the directory itself
         return contains(std::filesystem::read_symlink(it.path(), closed).string(), "ascend_rt_hccl");
     });
 }
