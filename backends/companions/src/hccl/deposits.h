@@ -49,7 +49,7 @@ class Outbox {
     int descriptor() const { return pages_->descriptor(); }
     // Call when the receiver has mapped the pages: a process has few descriptors, and may write to many ranks.
     void close_file() { pages_->close_file(); }
-    // Returns nothing if there is no room.
+    // Returns an empty value if there is no room.
     std::optional<Deposit> put(const void *data, std::size_t size);
 
   private:
