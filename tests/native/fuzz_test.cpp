@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <string>
@@ -182,6 +183,9 @@ void the_library_still_works() {
 }  // namespace
 
 int main(int count, char **arguments) {
+    char directory[] = "/tmp/ascend_rt_fuzz_XXXXXX";  // calls make directories of the names that they are given
+    CHECK(mkdtemp(directory) != nullptr);
+    std::filesystem::current_path(directory);
     setenv("ASCEND_RT_SIM_DEVICES", std::to_string(kDevices).c_str(), 1);
     const auto seed = static_cast<unsigned>(count > 1 ? std::atoi(arguments[1]) : 1);
     const int steps = count > 2 ? std::atoi(arguments[2]) : 3000;
@@ -197,5 +201,6 @@ int main(int count, char **arguments) {
     is_over = true;
     aborter.join();
     the_library_still_works();
+    std::filesystem::remove_all(directory);
     return 0;
 }
