@@ -14,6 +14,7 @@ from torch_npu.op_plugin.atb._atb_ops import _register_atb_extensions
 
 from ascend_rt.torch import decompositions as known
 
+RELEASE = tuple(int(number) for number in torch_npu.__version__.split(".")[:2])
 torch.npu.set_device(0)
 torch.manual_seed(0)
 random = np.random.default_rng(0)
@@ -56,6 +57,15 @@ def attended(q, k, v, scale, left_out=None, bias=0.0):
     total = weights.sum(-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > 0, weights @ v / total, 0), np.where(total > 0, peak + np.log(total), np.inf)
+
+
+def takes(name, *arguments):
+    """Return whether the release's operator has the arguments; from 2.12 on, all that the programs use are there."""
+    overloads = getattr(torch.ops.npu, name, None)
+    known = {each.name for each in overloads.default._schema.arguments} if overloads else set()
+    has_all = bool(known) and known.issuperset(arguments)
+    assert has_all or RELEASE < (2, 12), (name, arguments)
+    return has_all
 
 
 def in_graph(name, function, refused):

@@ -24,6 +24,8 @@ SMALL = {
     "eos_token_id": None,
 }
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+# In 2.7 and 2.8, PyTorch's grouped product has a kernel for CUDA alone: what transformers does there on the CPU.
+WITHOUT_GROUPS = {"experts_implementation": "eager"} if torch.__version__.startswith(("2.7.", "2.8.")) else {}
 MODELS = {  # class, and what differs from SMALL
     "gpt2": ("GPT2LMHeadModel", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}),
     "llama": ("LlamaForCausalLM", {}),
@@ -46,7 +48,7 @@ MODELS = {  # class, and what differs from SMALL
 def made(name):
     class_name, differences = MODELS[name]
     kind = getattr(transformers, class_name)
-    return kind(kind.config_class(**{**SMALL, **differences}))
+    return kind(kind.config_class(**{**SMALL, **differences, **WITHOUT_GROUPS}))
 
 
 def losses(model, tokens):

@@ -171,8 +171,9 @@ WAYS = {
     "in one go": in_one_go,
     "functions": functions,
 }
-# Ways in which a release cannot train with gloo: 2.7 takes sums for averages, and 2.9 ends the process.
-FAILING_WITH_GLOO = {"2.7": ("fully sharded in place", "parameters kept"), "2.9": ("pipeline",)}
+# Ways in which a release cannot train with gloo: 2.7 and 2.8 take sums for averages, and 2.9 ends the process.
+AVERAGED = ("fully sharded in place", "parameters kept")
+FAILING_WITH_GLOO = {"2.7": AVERAGED, "2.8": AVERAGED, "2.9": ("pipeline",)}
 for way in FAILING_WITH_GLOO.get(".".join(torch.__version__.split(".")[:2]), ()):
     del WAYS[way]
 
