@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -138,6 +140,66 @@ HcclComm join_by_root(std::uint32_t number) {
     return comm;
 }
 
+void sum_ones(const Rank &rank, std::size_t count) {
+    const Memory<float> value(std::vector<float>(count, 1.0F));
+    CHECK_HCCL(HCCL_SUCCESS, all_reduce(rank, value, count));
+    rank.synchronize();
+    CHECK(value.get() == std::vector<float>(count, static_cast<float>(rank.size)));
+}
+
+// Starts a child that can discard what it has inherited, but not use it, and then lives on.
+void fork_child(const Rank &rank) {
+    int ready[2];
+    CHECK(pipe2(ready, O_CLOEXEC) == 0);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        HcclRootInfo info;
+        HcclResult error = HCCL_SUCCESS;
+        CHECK_REFUSED(HCCL_E_RUNTIME, "forked", HcclBarrier(rank.comm, rank.stream));
+        CHECK_REFUSED(HCCL_E_RUNTIME, "forked", HcclGetCommAsyncError(rank.comm, &error));
+        CHECK_REFUSED(HCCL_E_RUNTIME, "forked", HcclGetRootInfo(&info));
+        CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(rank.comm));
+        write_all(ready[1], "r", 1);
+        char byte = 0;
+        while (read(kOrders, &byte, 1) > 0) {
+        }
+        _exit(0);
+    }
+    close(ready[1]);
+    char byte = 0;
+    CHECK(read_all(ready[0], &byte, 1));
+    close(ready[0]);
+}
+
+// Processes of one user may not read each other's memory any more.
+void become_unreadable() {
+    if (geteuid() == 0) {
+        CHECK(setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+    }
+    CHECK(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
+}
+
+constexpr std::uint32_t kMessages = 1000;
+constexpr std::size_t kMessageCount = 4096;  // floats: messages that are sent at once, more than sockets hold
+
+void send_and_leave(const Rank &rank) {
+    const Memory<float> memory(kMessageCount);
+    for (std::uint32_t number = 0; rank.number < 2 && number < kMessages; ++number) {
+        if (rank.number == 0) {
+            memory.set(std::vector<float>(kMessageCount, static_cast<float>(number)));
+            CHECK_HCCL(HCCL_SUCCESS,
+                       HcclSend(memory.data(), kMessageCount, HCCL_DATA_TYPE_FP32, 1, rank.comm, rank.stream));
+            rank.synchronize();
+        } else {
+            CHECK_HCCL(HCCL_SUCCESS,
+                       HcclRecv(memory.data(), kMessageCount, HCCL_DATA_TYPE_FP32, 0, rank.comm, rank.stream));
+            rank.synchronize();
+            CHECK(memory.get() == std::vector<float>(kMessageCount, static_cast<float>(number)));
+        }
+    }
+}
+
 void be_rank(const std::string &task, std::uint32_t number) {
     const Watchdog watchdog(task.c_str(), 3 * kLongEnough);
     CHECK_OK(aclInit(nullptr));
@@ -162,11 +224,31 @@ void be_rank(const std::string &task, std::uint32_t number) {
             }
         }
         write_text(kAnswers, "met");
+    } else if (task == "becomes unreadable") {
+        rank.comm = join_by_root(number);
+        sum_ones(rank, 100000);
+        write_text(kAnswers, "read");
+        read_text(kOrders);
+        become_unreadable();
+        write_text(kAnswers, "unreadable");
+        read_text(kOrders);
+        sum_ones(rank, 4000000);
+        sum_ones(rank, 100000);
+    } else if (task == "sends and leaves") {
+        rank.comm = join_by_root(number);
+        write_text(kAnswers, "joined");
+        read_text(kOrders);
+        send_and_leave(rank);
+        write_text(kAnswers, "done");
     } else {  // loses rank 3
         rank.comm = join_by_root(number);
         const Memory<float> value(std::vector<float>(100000, 1.0F));
         CHECK_HCCL(HCCL_SUCCESS, HcclBarrier(rank.comm, rank.stream));
         rank.synchronize();
+        if (number == 3) {
+            fork_child(rank);
+        }
+        sum_ones(rank, 100000);
         if (number == 3) {
             write_text(kAnswers, "idle");
             read_text(kOrders);  // never comes
@@ -176,7 +258,7 @@ void be_rank(const std::string &task, std::uint32_t number) {
         write_text(kAnswers, "waiting");
         const std::string text = rank.failure();
         CHECK_CONTAINS(text, "rank 3 has ended");
-        CHECK_CONTAINS(text, "HcclAllReduce number 2");
+        CHECK_CONTAINS(text, "HcclAllReduce number 3");
         CHECK(rank.async_error() == HCCL_E_REMOTE);
         CHECK_HCCL(HCCL_E_REMOTE, HcclBarrier(rank.comm, rank.stream));
         write_text(kAnswers, text);
@@ -290,6 +372,43 @@ void a_killed_rank_is_named(const char *shared_memory) {
     end(processes, files, processes[3].id);
 }
 
+void memory_may_become_unreadable() {
+    setenv("ASCEND_RT_HCCL_SHARED_MEMORY", "1", 1);
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start("becomes unreadable");
+    distribute_root(processes);
+    for (const char *const answer : {"read", "unreadable"}) {
+        for (const Process &process : processes) {
+            CHECK(read_text(process.answers) == answer);
+        }
+        for (const Process &process : processes) {
+            write_text(process.orders, "go on");
+        }
+    }
+    end(processes, files);
+}
+
+void what_was_sent_arrives_without_its_sender() {
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start("sends and leaves");
+    distribute_root(processes);
+    for (const Process &process : processes) {
+        CHECK(read_text(process.answers) == "joined");
+    }
+    CHECK(kill(processes[1].id, SIGSTOP) == 0);
+    for (const Process &process : processes) {
+        write_text(process.orders, "go on");
+    }
+    // It has sent all, or waits: only a limit ends the wait for something that must not come.
+    pollfd sent{processes[0].answers, POLLIN, 0};
+    CHECK(poll(&sent, 1, 1000) == 0);
+    CHECK(kill(processes[1].id, SIGCONT) == 0);
+    for (const Process &process : processes) {
+        CHECK(read_text(process.answers) == "done");
+    }
+    end(processes, files);
+}
+
 std::string free_port() {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -337,5 +456,7 @@ int main(int argc, char **argv) {
     a_killed_rank_is_named("1");
     a_killed_rank_is_named("0");
     ranks_meet_by_a_table();
+    memory_may_become_unreadable();
+    what_was_sent_arrives_without_its_sender();
     return 0;
 }

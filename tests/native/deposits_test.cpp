@@ -25,7 +25,7 @@ struct Message {
 
 struct Ends {
     Outbox outbox{SharedPages::create()};
-    Inbox inbox{SharedPages::open(getpid(), static_cast<std::uint64_t>(outbox.descriptor()))};
+    Inbox inbox{SharedPages::open(getpid(), static_cast<std::uint64_t>(outbox.descriptor()), outbox.mark())};
 
     Ends() { outbox.close_file(); }
     std::optional<Message> put(std::vector<char> content) {
@@ -96,15 +96,19 @@ void a_place_beyond_the_end_is_refused() {
 }
 
 void other_files_are_not_mapped() {
-    CHECK(SharedPages::open(getpid(), 0x7fffffff) == nullptr);
-    CHECK(SharedPages::open(0, 0) == nullptr);
-    const int shrinkable = memfd_create("test", MFD_CLOEXEC);
+    CHECK(SharedPages::open(getpid(), 0x7fffffff, 0) == nullptr);
+    CHECK(SharedPages::open(0, 0, 0) == nullptr);
+    const auto others = SharedPages::create();  // as a process of another namespace may have under the same number
+    const auto number = static_cast<std::uint64_t>(others->descriptor());
+    CHECK(SharedPages::open(getpid(), number, others->mark()) != nullptr);
+    CHECK(SharedPages::open(getpid(), number, others->mark() + 1) == nullptr);
+    const int shrinkable = memfd_create("ascend_rt_hccl", MFD_CLOEXEC);
     CHECK(shrinkable >= 0 && ftruncate(shrinkable, static_cast<off_t>(kMost + 4096)) == 0);
-    CHECK(SharedPages::open(getpid(), static_cast<std::uint64_t>(shrinkable)) == nullptr);
+    CHECK(SharedPages::open(getpid(), static_cast<std::uint64_t>(shrinkable), 0) == nullptr);
     close(shrinkable);
     int ends[2];
     CHECK(pipe(ends) == 0);
-    CHECK(SharedPages::open(getpid(), static_cast<std::uint64_t>(ends[0])) == nullptr);
+    CHECK(SharedPages::open(getpid(), static_cast<std::uint64_t>(ends[0]), 0) == nullptr);
     close(ends[0]);
     close(ends[1]);
 }

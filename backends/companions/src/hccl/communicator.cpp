@@ -98,8 +98,9 @@ std::shared_ptr<Communicator> Communicator::create(const Root &root, std::uint32
     if (aclrtGetDevice(&device) != ACL_SUCCESS) {
         refuse(HCCL_E_RUNTIME, "the thread has no device; call aclrtSetDevice first");
     }
-    const Time deadline = deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection);
-    std::vector<Peer> peers = join(root, size, rank, deadline);
+    require_time_limit("HCCL_CONNECT_TIMEOUT");
+    require_time_limit("HCCL_EXEC_TIMEOUT");
+    std::vector<Peer> peers = join(root, size, rank, deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection));
     const std::string name = settings.name.empty() ? "hccl_" + root.secret.substr(0, 12) : settings.name;
     const std::shared_ptr<Communicator> made(new Communicator(name, root.secret, settings.timeout_seconds));
     made->network_ = std::make_unique<Network>(std::move(peers), rank, [self = made.get()] { return self->status(); });
@@ -285,7 +286,7 @@ Failure Communicator::fail(const Operation &operation, const Run &run, const Fai
     Failure full{was_cancelled ? HCCL_E_REMOTE : failure.code, heading(operation) + ": " + failure.text};
     if (!was_cancelled) {  // otherwise there is nothing to find out
         for (const auto &[rank, text] : network_->ask(run)) {
-            full.text += "; rank " + std::to_string(rank) + " is " + text;
+            full.text += "; rank " + std::to_string(rank) + " " + text;
         }
     }
     network_->fail(full, status());

@@ -113,7 +113,15 @@ Settings read_settings(const HcclCommConfig *config) {
 
 void create(const Root &root, std::uint32_t size, std::uint32_t rank, const HcclCommConfig *config, HcclComm *comm) {
     require_rank(size, rank);
-    *comm = add(Communicator::create(root, size, rank, read_settings(config)));
+    const Settings settings = read_settings(config);
+    try {
+        *comm = add(Communicator::create(root, size, rank, settings));
+    } catch (const companions::Refusal &refusal) {
+        if (refusal.code != HCCL_E_PARA) {  // otherwise another process may be that rank
+            release_root(root.secret);
+        }
+        throw;
+    }
 }
 
 void create_from_root_info(std::uint32_t size, const HcclRootInfo *info, std::uint32_t rank,
@@ -206,8 +214,10 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms) {
                     create(root, ndev, rank, nullptr, &made[rank]);
                 } catch (const companions::Refusal &refusal) {
                     refusals[rank] = refusal;
-                } catch (const std::exception &error) {
-                    refusals[rank] = {HCCL_E_SYSCALL, error.what()};
+                } catch (const std::system_error &error) {
+                    refusals[rank] = {HCCL_E_SYSCALL, text_of(error)};
+                } catch (const std::bad_alloc &) {
+                    refusals[rank] = {HCCL_E_MEMORY, "host out of RAM"};
                 }
                 aclrtResetDevice(devices[rank]);  // the program sets the devices that it works with
             });
@@ -224,6 +234,7 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms) {
                 remove(comm)->close();
             }
         }
+        release_root(root.secret);
         refuse(refused->code, refused->text);
     });
 }
@@ -264,6 +275,9 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
 }
 
 HcclResult HcclCommDestroy(HcclComm comm) {
+    if (is_forked_child()) {
+        return HCCL_SUCCESS;  // what a child has inherited can be discarded, without effect on its parent
+    }
     return checked("HcclCommDestroy", [&] { remove(comm)->close(); });
 }
 

@@ -17,7 +17,8 @@ constexpr std::size_t kSentAtOnce = std::size_t{32} << 10;   // bytes of a messa
 constexpr std::size_t kDeposited = std::size_t{1} << 20;     // the same, to a rank that shares memory
 constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;    // bytes between two looks at other news
 constexpr std::size_t kLongestText = std::size_t{16} << 10;  // bytes
-constexpr std::chrono::seconds kForAnswers{3};
+constexpr std::chrono::seconds kForAnswers{1};
+constexpr std::chrono::seconds kForReason{3};  // of a rank whose memory is gone
 
 enum class Type : std::uint32_t {
     Message,   // followed by the bytes
@@ -41,14 +42,14 @@ struct Frame {
     Signature signature;
     std::uint64_t size;     // bytes that follow, or are offered
     std::uint64_t address;  // of what is offered; place of a deposit; descriptor of an outbox
-    std::uint64_t offer;    // number, from 1; 0: none; slot of a deposit
+    std::uint64_t offer;    // number, from 1; 0: none; slot of a deposit; mark of an outbox
 };
 
 struct Sending {
     std::uint32_t rank;
     const void *data;
     std::size_t size;
-    std::uint64_t offer;
+    std::uint64_t number;
     bool is_done;
 };
 
@@ -77,12 +78,14 @@ struct Network::Other {
         std::vector<char> own;
         const char *data;
         std::size_t size;
-        std::uint64_t borrowed_from;  // offer whose memory it reads; 0: its own
+        std::uint64_t sending;  // ends with it; 0: none
+        bool is_borrowed;       // reads the memory of that sending
     };
     Other(std::uint32_t its_rank, Peer its_peer) : rank(its_rank), peer(std::move(its_peer)) {}
 
     const std::uint32_t rank;
     const Peer peer;
+    bool is_readable = peer.process != 0;
     bool shares_memory = peer.process != 0;  // false: it cannot map an outbox
     std::unique_ptr<Outbox> outbox;          // created with the first message for it
     bool is_outbox_mapped = false;

@@ -7,45 +7,71 @@
 
 #include <atomic>
 #include <cstring>
+#include <random>
 #include <string>
+
+#include "hccl/descriptors.h"
 
 namespace hccl {
 namespace {
 
-// At the beginning of the pages: marks of places that the receiver has given back.
 constexpr std::size_t kSlots = 64;
-using Mark = std::atomic<std::uint32_t>;
-static_assert(Mark::is_always_lock_free, "processes share it");
-constexpr std::size_t kMarks = 4096;
-static_assert(kSlots * sizeof(Mark) <= kMarks);
+using Returned = std::atomic<std::uint32_t>;
+static_assert(Returned::is_always_lock_free, "processes share it");
+
+// Beginning of the pages.
+struct Header {
+    std::uint64_t mark;
+    Returned returned[kSlots];  // not 0: the receiver has given the place back
+};
+constexpr std::size_t kHeader = 4096;
+static_assert(sizeof(Header) <= kHeader);
 constexpr std::size_t kCapacity = std::size_t{4} << 20;  // bytes of messages
-constexpr std::size_t kSize = kMarks + kCapacity;
+constexpr std::size_t kSize = kHeader + kCapacity;
+constexpr const char *kName = "ascend_rt_hccl";
 // The size is final: an access beyond the end of a file ends the process.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-Mark &mark(const SharedPages &pages, std::uint64_t slot) { return reinterpret_cast<Mark *>(pages.data())[slot]; }
+Header &header(const SharedPages &pages) { return *reinterpret_cast<Header *>(pages.data()); }
+Returned &returned(const SharedPages &pages, std::uint64_t slot) { return header(pages).returned[slot]; }
+
+// Any other file is not opened: that may have effects.
+bool is_shared_pages(const std::string &path) {
+    char target[64] = "";
+    const ssize_t size = readlink(path.c_str(), target, sizeof target - 1);
+    return size > 0 && std::string(target).rfind(std::string("/memfd:") + kName, 0) == 0;
+}
 
 }  // namespace
 
 // --- pages -----------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<SharedPages> SharedPages::create() {
-    Socket file(memfd_create("ascend_rt_hccl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    Socket file(open_descriptor([] { return memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING); }));
     const bool is_ready = file.is_open() && ftruncate(file.descriptor(), static_cast<off_t>(kSize)) == 0 &&
                           fcntl(file.descriptor(), F_ADD_SEALS, kSeals) == 0;
-    return is_ready ? map(std::move(file)) : nullptr;
+    std::unique_ptr<SharedPages> pages = is_ready ? map(std::move(file)) : nullptr;
+    if (pages != nullptr) {
+        std::random_device random;
+        header(*pages).mark = std::uint64_t{random()} << 32 | random();
+    }
+    return pages;
 }
 
-std::unique_ptr<SharedPages> SharedPages::open(std::int64_t process, std::uint64_t descriptor) {
+std::unique_ptr<SharedPages> SharedPages::open(std::int64_t process, std::uint64_t descriptor, std::uint64_t mark) {
     const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
-    Socket file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    if (!is_shared_pages(path)) {
+        return nullptr;
+    }
+    Socket file(open_descriptor([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK); }));
     struct stat known{};
     const bool is_ready = file.is_open() && fcntl(file.descriptor(), F_GET_SEALS) == kSeals &&
                           fstat(file.descriptor(), &known) == 0 && known.st_size == static_cast<off_t>(kSize);
     std::unique_ptr<SharedPages> pages = is_ready ? map(std::move(file)) : nullptr;
-    if (pages != nullptr) {
-        pages->close_file();
+    if (pages == nullptr || pages->mark() != mark) {
+        return nullptr;
     }
+    pages->close_file();
     return pages;
 }
 
@@ -57,6 +83,8 @@ std::unique_ptr<SharedPages> SharedPages::map(Socket file) {
 SharedPages::~SharedPages() { munmap(pages_, kSize); }
 
 char *SharedPages::data() const { return static_cast<char *>(pages_); }
+
+std::uint64_t SharedPages::mark() const { return header(*this).mark; }
 
 // --- messages --------------------------------------------------------------------------------------------------------
 
@@ -78,7 +106,7 @@ std::optional<std::size_t> Outbox::room_for(std::size_t size) const {
 }
 
 std::optional<Deposit> Outbox::put(const void *data, std::size_t size) {
-    while (!used_.empty() && mark(*pages_, used_.front().slot).load(std::memory_order_acquire) != 0) {
+    while (!used_.empty() && returned(*pages_, used_.front().slot).load(std::memory_order_acquire) != 0) {
         used_.pop_front();
     }
     const std::optional<std::size_t> room = room_for(size);
@@ -87,8 +115,8 @@ std::optional<Deposit> Outbox::put(const void *data, std::size_t size) {
     }
     const std::uint64_t slot = slots_++ % kSlots;
     used_.push_back({*room, *room + size, slot});
-    mark(*pages_, slot).store(0, std::memory_order_relaxed);
-    std::memcpy(pages_->data() + kMarks + *room, data, size);
+    returned(*pages_, slot).store(0, std::memory_order_relaxed);
+    std::memcpy(pages_->data() + kHeader + *room, data, size);
     return Deposit{*room, slot};
 }
 
@@ -97,8 +125,8 @@ bool Inbox::may_hold(const Deposit &deposit, std::size_t size) {
 }
 
 void Inbox::take(const Deposit &deposit, void *to, std::size_t size) const {
-    std::memcpy(to, pages_->data() + kMarks + deposit.offset, size);
-    mark(*pages_, deposit.slot).store(1, std::memory_order_release);
+    std::memcpy(to, pages_->data() + kHeader + deposit.offset, size);
+    returned(*pages_, deposit.slot).store(1, std::memory_order_release);
 }
 
 }  // namespace hccl

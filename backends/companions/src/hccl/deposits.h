@@ -18,13 +18,14 @@ class SharedPages {
     // Returns nullptr if the host has no memory.
     static std::unique_ptr<SharedPages> create();
     // Maps what another process has created, under the number of its descriptor there, and keeps no descriptor. Returns
-    // nullptr if that cannot be done.
-    static std::unique_ptr<SharedPages> open(std::int64_t process, std::uint64_t descriptor);
+    // nullptr if that cannot be done, or if the number is that of other pages: the process may be in another namespace.
+    static std::unique_ptr<SharedPages> open(std::int64_t process, std::uint64_t descriptor, std::uint64_t mark);
     ~SharedPages();
     SharedPages(const SharedPages &) = delete;
     SharedPages &operator=(const SharedPages &) = delete;
 
     char *data() const;
+    std::uint64_t mark() const;  // random
     int descriptor() const { return file_.descriptor(); }
     void close_file() { file_.close(); }  // the pages stay
 
@@ -39,7 +40,7 @@ class SharedPages {
 // Place of a message.
 struct Deposit {
     std::uint64_t offset;
-    std::uint64_t slot;  // number of the mark by which the receiver gives the place back
+    std::uint64_t slot;  // by which the receiver gives the place back
 };
 
 // The sender's side.
@@ -47,6 +48,7 @@ class Outbox {
   public:
     explicit Outbox(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
     int descriptor() const { return pages_->descriptor(); }
+    std::uint64_t mark() const { return pages_->mark(); }
     // Call when the receiver has mapped the pages: a process has few descriptors, and may write to many ranks.
     void close_file() { pages_->close_file(); }
     // Returns an empty value if there is no room.

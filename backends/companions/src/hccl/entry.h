@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "hccl/communicator.h"
+#include "hccl/descriptors.h"
 #include "hccl/hccl.h"
 #include "refusal.h"
 
@@ -13,13 +14,24 @@ namespace hccl {
 
 using companions::refuse;
 
+constexpr const char *kForked =
+    "the process was forked after HCCL had been used; start child processes before, or with exec";
+
+// The library throws it where it begins a thread.
+inline std::string text_of(const std::system_error &error) {
+    return std::string("the host has no thread left: ") + error.what();
+}
+
 template <class Body>
 HcclResult checked(const char *function, Body body) {
     return static_cast<HcclResult>(companions::checked(function, [&] {
+        if (is_forked_child()) {
+            refuse(HCCL_E_RUNTIME, kForked);
+        }
         try {
             body();
         } catch (const std::system_error &error) {
-            refuse(HCCL_E_SYSCALL, error.what());
+            refuse(HCCL_E_SYSCALL, text_of(error));
         }
     }));
 }

@@ -11,22 +11,22 @@
 
 namespace hccl {
 
-void Network::queue(Other &to, const Frame &frame, const void *data, std::size_t size, std::uint64_t borrowed_from) {
+void Network::queue(Other &to, const Frame &frame, const void *data, std::size_t size, const Sending *lender) {
     if (!to.lost.empty()) {
         return;
     }
     const auto *const head = reinterpret_cast<const char *>(&frame);
     std::vector<char> own(head, head + sizeof frame);
     const auto *const payload = static_cast<const char *>(data);
-    if (borrowed_from == 0 && size > 0) {
+    if (lender == nullptr && size > 0) {
         own.insert(own.end(), payload, payload + size);
     }
     const bool was_empty = to.out.empty();
-    to.out.push_back({std::move(own), nullptr, 0, 0});
+    to.out.push_back({std::move(own), nullptr, 0, 0, false});
     to.out.back().data = to.out.back().own.data();
     to.out.back().size = to.out.back().own.size();
-    if (borrowed_from != 0) {
-        to.out.push_back({{}, payload, size, borrowed_from});
+    if (lender != nullptr) {
+        to.out.push_back({{}, payload, size, lender->number, true});
     }
     if (was_empty) {
         flush(to);
@@ -45,7 +45,7 @@ bool Network::deposit(Other &to, Frame frame, const void *data) {
         if (auto pages = SharedPages::create()) {
             to.outbox = std::make_unique<Outbox>(std::move(pages));
             const auto descriptor = static_cast<std::uint64_t>(to.outbox->descriptor());
-            queue(to, {Type::Outbox, 0, {}, {}, 0, descriptor, 0}, nullptr, 0);
+            queue(to, {Type::Outbox, 0, {}, {}, 0, descriptor, to.outbox->mark()}, nullptr, 0);
         }
         return false;
     }
@@ -77,22 +77,22 @@ void Network::flush(Other &to) {
         if (out.size > 0) {
             continue;
         }
-        const auto offer = offers_.find(out.borrowed_from);
-        if (out.borrowed_from != 0 && offer != offers_.end()) {
-            offer->second->is_done = true;
+        if (const auto sending = sendings_.find(out.sending); sending != sendings_.end()) {
+            sending->second->is_done = true;
             wake_all();
         }
         to.out.pop_front();
     }
 }
 
-// Ends an offer, after which its memory may be freed. A message that has begun continues with a copy of the rest: what
+// Ends a sending, after which its memory may be freed. A message that has begun continues with a copy of the rest: what
 // follows could not be distinguished from it otherwise.
 void Network::give_up(const Sending &sending) {
-    offers_.erase(sending.offer);
+    sendings_.erase(sending.number);
     std::deque<Other::Out> &outs = peers_[sending.rank]->out;
-    const auto payload = std::find_if(outs.begin(), outs.end(),
-                                      [&](const Other::Out &out) { return out.borrowed_from == sending.offer; });
+    const auto payload = std::find_if(outs.begin(), outs.end(), [&](const Other::Out &out) {
+        return out.is_borrowed && out.sending == sending.number;
+    });
     if (payload == outs.end()) {
         return;
     }
@@ -103,7 +103,7 @@ void Network::give_up(const Sending &sending) {
     try {
         payload->own.assign(payload->data, payload->data + payload->size);
         payload->data = payload->own.data();
-        payload->borrowed_from = 0;
+        payload->is_borrowed = false;
     } catch (const std::bad_alloc &) {
         lose(*peers_[sending.rank], "was left");
     }
@@ -167,7 +167,7 @@ void Network::take(Other &from, std::vector<Question> &questions) {
             take_message(from);
             break;
         case Type::Outbox:
-            if (auto pages = SharedPages::open(from.peer.process, frame.address)) {
+            if (auto pages = SharedPages::open(from.peer.process, frame.address, frame.offer)) {
                 from.inbox = std::make_unique<Inbox>(std::move(pages));
             }
             queue(from, {Type::Mapped, from.inbox == nullptr ? 1 : 0, {}, {}, 0, 0, 0}, nullptr, 0);
@@ -184,19 +184,19 @@ void Network::take(Other &from, std::vector<Question> &questions) {
             }
             break;
         case Type::Wanted: {
-            const auto offer = offers_.find(frame.offer);
-            if (offer != offers_.end() && (offer->second->rank != from.rank || offer->second->size != frame.size)) {
+            const auto offer = sendings_.find(frame.offer);
+            if (offer != sendings_.end() && (offer->second->rank != from.rank || offer->second->size != frame.size)) {
                 return lose(from, "sent something that no rank sends");
             }
-            if (offer != offers_.end()) {
+            if (offer != sendings_.end()) {
                 const Frame answer{Type::Message, 0, frame.key, frame.signature, frame.size, 0, frame.offer};
-                queue(from, answer, offer->second->data, frame.size, frame.offer);
+                queue(from, answer, offer->second->data, frame.size, offer->second);
             }
             break;
         }
         case Type::Taken: {
-            const auto offer = offers_.find(frame.offer);
-            if (offer != offers_.end()) {
+            const auto offer = sendings_.find(frame.offer);
+            if (offer != sendings_.end()) {
                 offer->second->is_done = true;
                 wake_all();
             }
@@ -313,14 +313,19 @@ void Network::take_payload(Other &from) {
 
 // Connects a receiver with an offer: it reads the bytes itself, or asks for them.
 void Network::take_offer(Receiving &receiving, const Frame &frame) {
-    Other &from = *peers_[receiving.rank];
-    if (from.peer.process != 0) {
-        receiving.offer = frame.offer;
+    receiving.offer = frame.offer;
+    if (peers_[receiving.rank]->is_readable) {
         receiving.address = frame.address;
-        return;
+    } else {
+        ask_for(receiving);
     }
+}
+
+void Network::ask_for(Receiving &receiving) {
+    receiving.address = 0;
     expected_[{receiving.rank, receiving.key}] = &receiving;
-    queue(from, {Type::Wanted, 0, frame.key, frame.signature, frame.size, 0, frame.offer}, nullptr, 0);
+    queue(*peers_[receiving.rank],
+          {Type::Wanted, 0, receiving.key, receiving.signature, receiving.size, 0, receiving.offer}, nullptr, 0);
 }
 
 void Network::take_deposit(Receiving &receiving, const Frame &frame) {
@@ -334,7 +339,11 @@ void Network::match(Receiving &receiving, const Frame &frame) {
     if (run.disagreement_) {
         return;
     }
-    if (!(receiving.signature == frame.signature)) {
+    if (!(receiving.signature == frame.signature) && frame.signature.kind == Kind::SendRecv &&
+        receiving.signature.kind == Kind::SendRecv) {
+        run.disagreement_ = {receiving.rank, "sends " + elements_of(frame.signature) + ", this rank receives " +
+                                                 elements_of(receiving.signature)};
+    } else if (!(receiving.signature == frame.signature)) {
         run.disagreement_ = {receiving.rank,
                              "calls " + text_of(frame.signature) + ", this rank " + text_of(receiving.signature)};
     } else if (receiving.size != frame.size) {

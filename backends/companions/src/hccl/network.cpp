@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hccl/connection.h"
+#include "hccl/descriptors.h"
 #include "refusal.h"
 
 namespace hccl {
@@ -22,7 +23,9 @@ constexpr std::chrono::milliseconds kForNextLead{5};
 }  // namespace
 
 Network::Network(std::vector<Peer> peers, std::uint32_t rank, std::function<std::string()> status)
-    : rank_(rank), status_(std::move(status)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : rank_(rank),
+      status_(std::move(status)),
+      wake_(open_descriptor([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); })) {
     if (!wake_.is_open()) {
         companions::refuse(HCCL_E_SYSCALL, std::string("eventfd: ") + std::strerror(errno));
     }
@@ -85,13 +88,18 @@ std::map<std::uint32_t, std::string> Network::ask(const Run &run) {
     answered_.wait_for(lock, kForAnswers, [&] {
         return run.is_cancelled_ || is_closing_ || std::all_of(ranks.begin(), ranks.end(), has_spoken);
     });
-    std::map<std::uint32_t, std::string> result = std::move(answers);
-    answers_.erase(number);
+    std::map<std::uint32_t, std::string> result;
     for (const std::uint32_t rank : ranks) {
-        if (!peers_[rank]->at_failure.empty()) {
-            result[rank] = peers_[rank]->at_failure;  // it may have left the operation since
+        const Other &other = *peers_[rank];
+        if (!other.at_failure.empty()) {
+            result[rank] = "is " + other.at_failure;  // it may have left the operation since
+        } else if (answers.count(rank) > 0) {
+            result[rank] = "is " + answers[rank];
+        } else if (other.lost.empty() && !run.is_cancelled_ && !is_closing_) {
+            result[rank] = "does not answer";
         }
     }
+    answers_.erase(number);
     return result;
 }
 

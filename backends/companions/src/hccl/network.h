@@ -120,8 +120,8 @@ class Network {
     // counts.
     void fail(const Failure &failure, const std::string &status);
     std::optional<Failure> failure() const;
-    // Returns what the ranks that explain the failure of a run say about themselves, as far as they answer in time. A
-    // rank that has failed too may have ended since: what it was doing then is its answer.
+    // Returns what the ranks that explain the failure of a run say about themselves ("is in ..."), or that they do not
+    // answer in time. A rank that has failed too may have ended since: what it was doing then is its answer.
     std::map<std::uint32_t, std::string> ask(const Run &run);
     // Sends a text to another rank, and waits for one, which it sends under the same number. Throws a Failure.
     void post(std::uint32_t rank, std::uint64_t number, const std::string &text);
@@ -155,7 +155,7 @@ class Network {
     void wait_as_leader(std::unique_lock<std::mutex> &lock, Time deadline);
     bool prepare(Polled &polled);
     void look(Polled &polled, std::vector<Question> &questions);
-    void queue(Other &to, const Frame &frame, const void *data, std::size_t size, std::uint64_t borrowed_from = 0);
+    void queue(Other &to, const Frame &frame, const void *data, std::size_t size, const Sending *lender = nullptr);
     bool deposit(Other &to, Frame frame, const void *data);
     void flush(Other &to);
     void give_up(const Sending &sending);
@@ -168,6 +168,7 @@ class Network {
     void set_failure(const Failure &failure, const std::string &status);
     void compare(std::uint32_t rank, const Frame &frame);
     void take_offer(Receiving &receiving, const Frame &frame);
+    void ask_for(Receiving &receiving);
     void take_deposit(Receiving &receiving, const Frame &frame);
     static void match(Receiving &receiving, const Frame &frame);
     void wake_all();
@@ -178,8 +179,8 @@ class Network {
     mutable std::mutex mutex_;
     std::vector<std::unique_ptr<Other>> peers_;  // by rank; nullptr: this one
     std::vector<Run *> runs_;
-    std::map<std::uint64_t, Signature> recent_;  // operations by number
-    std::map<std::uint64_t, Sending *> offers_;
+    std::map<std::uint64_t, Signature> recent_;    // operations by number
+    std::map<std::uint64_t, Sending *> sendings_;  // by number, until they end or are given up
     std::map<Place, Receiving *> expected_;
     std::map<Place, Arrival> arrived_;
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> posts_;
@@ -187,7 +188,7 @@ class Network {
     std::map<std::uint64_t, std::map<std::uint32_t, std::string>> answers_;  // by question that waits for them
     std::condition_variable answered_;
     std::vector<char> discarded_ = std::vector<char>(std::size_t{64} << 10);  // for bytes that are not wanted any more
-    std::uint64_t offers_made_ = 0;
+    std::uint64_t sendings_so_far_ = 0;
     std::optional<Failure> failure_;
     bool is_closing_ = false;
     const Run *leader_ = nullptr;   // run whose thread polls the connections, instead of the network's thread

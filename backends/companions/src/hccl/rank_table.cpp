@@ -2,7 +2,8 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <set>
+#include <sstream>
 
 #include "refusal.h"
 #include "support/json.h"
@@ -18,11 +19,12 @@ constexpr long kUsualPort = 60000;
 
 std::string read(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file.is_open() || text.size() > aclsim::kLongestJson) {
+    std::stringstream text;
+    text << file.rdbuf();  // fails for a directory, without an exception
+    if (!file.is_open() || text.fail() || text.str().size() > aclsim::kLongestJson) {
         refuse(HCCL_E_OPEN_FILE_FAILURE, "the rank table " + path + " cannot be read");
     }
-    return text;
+    return text.str();
 }
 
 const Json &member(const Json &object, const char *name, const std::string &path) {
@@ -53,11 +55,16 @@ RankTable read_rank_table(const std::string &path) {
         refuse(HCCL_E_PARA, "the rank table " + path + " is not JSON: " + error.text());
     }
     RankTable ranks{0, {"", base_port(), digest_of(text), ""}};
+    std::set<std::string> ids;
     const Json &servers = member(table, "server_list", path);
     for (const Json &server : servers.items) {
         for (const Json &device : member(server, "device", path).items) {
             ++ranks.size;
-            if (member(device, "rank_id", path).text == "0") {
+            const std::string &id = member(device, "rank_id", path).text;
+            if (!ids.insert(id).second) {
+                refuse(HCCL_E_PARA, "the rank table " + path + " has two devices with rank_id " + id);
+            }
+            if (id == "0") {
                 const Json *const address = server.find("host_ip");
                 ranks.root.address = (address != nullptr ? *address : member(server, "server_id", path)).text;
             }
@@ -65,6 +72,12 @@ RankTable read_rank_table(const std::string &path) {
     }
     if (ranks.size == 0 || ranks.root.address.empty()) {
         refuse(HCCL_E_PARA, "the rank table " + path + " has no device with rank_id 0");
+    }
+    for (std::uint32_t rank = 0; rank < ranks.size; ++rank) {
+        if (ids.count(std::to_string(rank)) == 0) {
+            refuse(HCCL_E_PARA, "the rank table " + path + " has " + std::to_string(ranks.size) +
+                                    " devices, but none with rank_id " + std::to_string(rank));
+        }
     }
     if (servers.items.size() == 1) {  // whatever its name is
         ranks.root.network = network_identity();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,10 +17,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <thread>
 
+#include "hccl/reception.h"
 #include "refusal.h"
 
 using companions::Refusal;
@@ -73,6 +76,13 @@ struct Greeting {
     std::uint32_t padding;
 };
 
+template <class Message>
+Message read_as(const std::vector<char> &bytes) {
+    Message message{};
+    std::memcpy(&message, bytes.data(), sizeof message);
+    return message;
+}
+
 // One for the process, so that its address stays valid.
 const Cookie &own_cookie() {
     static const Cookie cookie = [] {
@@ -107,17 +117,23 @@ bool is_readable(const Member &member) {
 class Meeting {
   public:
     Meeting(Listener listener, std::string secret) : listener_(std::move(listener)), secret_(std::move(secret)) {}
+
+    // Blocks until all ranks have come, or the meeting is given up.
     void serve() {
+        const struct AtEnd {
+            Meeting &meeting;
+            ~AtEnd() { meeting.leave(); }
+        } at_end{*this};
+        Reception reception(listener_, sizeof(Hello));
         while (present_ == 0 || present_ < guests_.size()) {
-            Socket socket = listener_.accept(kNever);
+            auto [socket, message] = reception.next(kNever);
             try {
-                welcome(std::move(socket));
+                welcome(std::move(socket), read_as<Hello>(message));
             } catch (const Refusal &) {
-                continue;  // not a rank, or one that has gone again
+                continue;  // it has gone again
             }
         }
-        // Before the first rank can come again under the same port: this meeting would not answer it.
-        listener_.close();
+        leave();
         std::vector<Member> members;
         for (const Guest &guest : guests_) {
             members.push_back(guest.hello.member);
@@ -132,6 +148,14 @@ class Meeting {
             }
         }
     }
+    // Blocks until the port is free.
+    void give_up() {
+        std::unique_lock<std::mutex> lock(mutex_);
+        if (!has_left_) {
+            listener_.shut_down();
+        }
+        left_.wait(lock, [&] { return has_left_; });
+    }
 
   private:
     struct Guest {
@@ -139,9 +163,14 @@ class Meeting {
         Hello hello{};
     };
 
-    void welcome(Socket socket) {
-        Hello hello{};
-        socket.receive(&hello, sizeof hello, Clock::now() + kForGreeting);
+    // Closes the listener before the first rank can come again under the same port: this meeting would not answer it.
+    void leave() {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        listener_.close();
+        has_left_ = true;
+        left_.notify_all();
+    }
+    void welcome(Socket socket, const Hello &hello) {
         if (std::strncmp(hello.mark, kMark, sizeof hello.mark) != 0 ||
             std::strncmp(hello.secret, secret_.c_str(), sizeof hello.secret) != 0 || hello.size == 0 ||
             hello.size > kMostRanks) {
@@ -171,6 +200,9 @@ class Meeting {
         socket.send(&answer, sizeof answer, Clock::now() + kForGreeting);
     }
 
+    std::mutex mutex_;
+    std::condition_variable left_;
+    bool has_left_ = false;
     Listener listener_;
     const std::string secret_;
     std::vector<Guest> guests_;  // by rank
@@ -225,9 +257,10 @@ std::string random_secret() {
     return secret;
 }
 
-// Roots of this process under torchrun, by secret. Their numbers are the lowest that were free.
+// Roots of this process by secret, with their meetings. Under torchrun their numbers are the lowest that were free.
 std::mutex g_roots_mutex;
-std::map<std::string, unsigned> *const g_roots = new std::map<std::string, unsigned>;  // used until the very end
+std::map<std::string, std::weak_ptr<Meeting>> *const g_roots =
+    new std::map<std::string, std::weak_ptr<Meeting>>;  // used until the very end
 
 // Returns a text that is the same for that root in all attempts of a job under torchrun, or "". The store of such a job
 // keeps the root information of an earlier attempt, or of a group that was destroyed and is made again. A rank may read
@@ -258,7 +291,7 @@ std::string elastic_secret() {
             return {};
         }
         const std::string secret = digest_of(identity);
-        if (g_roots->emplace(secret, number).second) {
+        if (g_roots->try_emplace(secret).second) {
             return secret;
         }
     }
@@ -267,13 +300,17 @@ std::string elastic_secret() {
 Root serve(Listener listener, const std::string &secret) {
     const Root root{own_address(), listener.port(), secret, network_identity()};
     auto meeting = std::make_shared<Meeting>(std::move(listener), secret);
+    {
+        const std::lock_guard<std::mutex> guard(g_roots_mutex);
+        (*g_roots)[secret] = meeting;
+    }
     std::thread([meeting] {
         try {
             meeting->serve();
         } catch (const Refusal &) {
-            return;  // ranks that wait for it run into their time limit
+            return;  // it was given up
         } catch (const std::exception &) {
-            return;  // out of RAM: the same
+            return;  // out of RAM: ranks that wait for it run into their time limit
         }
     }).detach();
     return root;
@@ -329,8 +366,15 @@ Root serve() {
 Root serve(std::uint16_t port, const std::string &secret) { return serve(Listener(port), secret); }
 
 void release_root(const std::string &secret) {
-    const std::lock_guard<std::mutex> guard(g_roots_mutex);
-    g_roots->erase(secret);
+    std::shared_ptr<Meeting> meeting;
+    {
+        const std::lock_guard<std::mutex> guard(g_roots_mutex);
+        const auto node = g_roots->extract(secret);
+        meeting = node.empty() ? nullptr : node.mapped().lock();
+    }
+    if (meeting != nullptr) {
+        meeting->give_up();
+    }
 }
 
 std::vector<Peer> join(const Root &root, std::uint32_t size, std::uint32_t rank, Time deadline) {
@@ -349,14 +393,10 @@ std::vector<Peer> join(const Root &root, std::uint32_t size, std::uint32_t rank,
         peers[lower].socket = connect(is_on_host ? "127.0.0.1" : member.address, member.port, deadline);
         peers[lower].socket.send(&greeting, sizeof greeting, deadline);
     }
+    Reception reception(listener, sizeof(Greeting));
     for (std::uint32_t missing = size - rank - 1; missing > 0;) {
-        Socket socket = listener.accept(deadline);
-        Greeting greeting{};
-        try {
-            socket.receive(&greeting, sizeof greeting, std::min(deadline, Clock::now() + kForGreeting));
-        } catch (const Refusal &) {
-            continue;  // not a rank, or one that has gone again, and is missed in time
-        }
+        auto [socket, message] = reception.next(deadline);
+        const auto greeting = read_as<Greeting>(message);
         const bool is_ours = std::strncmp(greeting.mark, kMark, sizeof greeting.mark) == 0 &&
                              std::strncmp(greeting.secret, root.secret.c_str(), sizeof greeting.secret) == 0;
         if (is_ours && greeting.rank > rank && greeting.rank < size && !peers[greeting.rank].socket.is_open()) {
@@ -372,10 +412,32 @@ std::vector<Peer> join(const Root &root, std::uint32_t size, std::uint32_t rank,
     return peers;
 }
 
-Time deadline_by(const char *variable, int usual_seconds) {
+namespace {
+
+// Returns the number of a variable that is set to one; a negative number if it is set to something else.
+std::optional<long> seconds_of(const char *variable) {
     const char *const text = std::getenv(variable);
-    const long seconds = text != nullptr && *text != '\0' ? std::strtol(text, nullptr, 10) : usual_seconds;
-    return seconds <= 0 ? kNever : Clock::now() + std::chrono::seconds(std::min(seconds, 1L << 30));
+    if (text == nullptr || *text == '\0') {
+        return std::nullopt;
+    }
+    char *end = nullptr;
+    const long seconds = std::strtol(text, &end, 10);
+    return *end == '\0' ? std::min(seconds, 1L << 30) : -1;
+}
+
+}  // namespace
+
+void require_time_limit(const char *variable) {
+    if (seconds_of(variable).value_or(0) < 0) {
+        refuse(HCCL_E_PARA, std::string(variable) + " is \"" + std::getenv(variable) +
+                                "\"; it takes seconds as a whole number, 0 for no limit");
+    }
+}
+
+Time deadline_by(const char *variable, int usual_seconds) {
+    const long given = seconds_of(variable).value_or(usual_seconds);
+    const long seconds = given < 0 ? usual_seconds : given;
+    return seconds == 0 ? kNever : Clock::now() + std::chrono::seconds(seconds);
 }
 
 }  // namespace hccl

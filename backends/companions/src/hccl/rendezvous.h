@@ -23,10 +23,11 @@ struct Root {
     static Root load(const HcclRootInfo &info);
 };
 
-// Serves on a thread until all ranks have come. Under torchrun the place is that of an earlier root of the process
-// which has been released, or of the attempt before.
+// Serves on a thread until all ranks have come, or the root is released. Under torchrun the place is that of an earlier
+// root of the process which has been released, or of the attempt before.
 Root serve();
-// Call when a communicator has ended, with the secret of its root.
+// Call when a communicator has ended or was not created, with the secret of its root. Does nothing with that of another
+// process.
 void release_root(const std::string &secret);
 // The same at a place that the ranks know.
 Root serve(std::uint16_t port, const std::string &secret);
@@ -44,6 +45,8 @@ struct Peer {
 // about their number or two have the same, with HCCL_E_TCP_CONNECT and HCCL_E_TCP_TRANSFER if connections fail.
 std::vector<Peer> join(const Root &root, std::uint32_t size, std::uint32_t rank, Time deadline);
 
+// Refuses with HCCL_E_PARA if the variable is set to something that deadline_by() would ignore.
+void require_time_limit(const char *variable);
 // Returns the end of a time limit in seconds, which an environment variable may set; 0: none.
 Time deadline_by(const char *variable, int usual_seconds);
 

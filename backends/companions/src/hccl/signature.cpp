@@ -14,6 +14,10 @@ const char *name_of(Kind kind) {
     return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string elements_of(const Signature &signature) {
+    return std::to_string(signature.count) + " " + name_of(static_cast<HcclDataType>(signature.type));
+}
+
 std::string text_of(const Signature &signature) {
     std::string text = name_of(signature.kind);
     const Kind kind = signature.kind;
@@ -26,7 +30,7 @@ std::string text_of(const Signature &signature) {
     } else {
         text += ",";
     }
-    text += " " + std::to_string(signature.count) + " " + name_of(static_cast<HcclDataType>(signature.type));
+    text += " " + elements_of(signature);
     if (kind == Kind::Broadcast || kind == Kind::Scatter || kind == Kind::Reduce) {
         text += ", root " + std::to_string(signature.root);
     }

@@ -37,7 +37,8 @@ struct Signature {
         return kind == other.kind && type == other.type && op == other.op && root == other.root && count == other.count;
     }
 };
-std::string text_of(const Signature &signature);  // "HcclAllReduce, sum of 8 float32"
+std::string text_of(const Signature &signature);      // "HcclAllReduce, sum of 8 float32"
+std::string elements_of(const Signature &signature);  // "8 float32"
 
 // Identifies a message between two ranks.
 struct Key {

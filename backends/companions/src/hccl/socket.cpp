@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "hccl/descriptors.h"
 #include "hccl/hccl.h"
 #include "refusal.h"
 
@@ -94,17 +95,17 @@ void send_small_messages_at_once(int descriptor) {
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+// Returns a negative number if there is none.
 int open_socket(int family) {
-    const int descriptor = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (descriptor < 0) {
-        refuse(HCCL_E_SYSCALL, failure_of("socket"));
-    }
-    return descriptor;
+    return open_descriptor([=] { return ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
 }
 
 // Returns the connected socket, or one that is not open if it was refused for now.
 Socket try_to_connect(const Address &address, socklen_t size, Time deadline) {
     Socket socket(open_socket(address.any.sa_family));
+    if (!socket.is_open()) {
+        refuse(HCCL_E_SYSCALL, failure_of("socket"));
+    }
     int error = ::connect(socket.descriptor(), &address.any, size) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
         if (!await(socket.descriptor(), POLLOUT, deadline)) {
@@ -189,7 +190,7 @@ Socket::~Socket() { close(); }
 
 void Socket::close() {
     if (descriptor_ >= 0) {
-        ::close(std::exchange(descriptor_, -1));
+        close_descriptor(std::exchange(descriptor_, -1));
     }
 }
 
@@ -239,7 +240,7 @@ std::string Socket::own_address() const {
 Listener::Listener(std::uint16_t port) {
     Address address{};
     socklen_t size = 0;
-    int descriptor = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int descriptor = open_socket(AF_INET6);
     if (descriptor >= 0) {  // for both versions
         const int off = 0;
         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
@@ -248,6 +249,9 @@ Listener::Listener(std::uint16_t port) {
         size = sizeof address.v6;
     } else {
         descriptor = open_socket(AF_INET);
+        if (descriptor < 0) {
+            refuse(HCCL_E_SYSCALL, failure_of("socket"));
+        }
         address.v4.sin_family = AF_INET;
         address.v4.sin_port = htons(port);
         size = sizeof address.v4;
@@ -262,20 +266,13 @@ Listener::Listener(std::uint16_t port) {
     port_ = ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
-Socket Listener::accept(Time deadline) const {
-    for (;;) {
-        const int descriptor = ::accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (descriptor >= 0) {
-            send_small_messages_at_once(descriptor);
-            return Socket(descriptor);
-        }
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-            refuse(HCCL_E_TCP_CONNECT, failure_of("accept"));
-        }
-        if (!await(socket_.descriptor(), POLLIN, deadline)) {
-            refuse(HCCL_E_TIMEOUT, "no rank connected in time");
-        }
+Socket Listener::accept() const {
+    const int descriptor = open_descriptor(
+        [&] { return ::accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); });
+    if (descriptor >= 0) {
+        send_small_messages_at_once(descriptor);
     }
+    return Socket(descriptor);
 }
 
 Socket connect(const std::string &address, std::uint16_t port, Time deadline) {

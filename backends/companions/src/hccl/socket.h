@@ -17,7 +17,7 @@ constexpr Time kNever = Time::max();
 class Socket {
   public:
     Socket() = default;
-    explicit Socket(int descriptor) : descriptor_(descriptor) {}
+    explicit Socket(int descriptor) : descriptor_(descriptor) {}  // of open_descriptor()
     Socket(Socket &&other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
     Socket &operator=(Socket &&other) noexcept {
         std::swap(descriptor_, other.descriptor_);
@@ -50,9 +50,13 @@ class Listener {
     // A port of 0 is any that is free.
     explicit Listener(std::uint16_t port = 0);
     std::uint16_t port() const { return port_; }
+    int descriptor() const { return socket_.descriptor(); }
     void close() { socket_.close(); }
-    // Refuses with HCCL_E_TIMEOUT after the deadline.
-    Socket accept(Time deadline) const;
+    // Ends the wait for connections of another thread.
+    void shut_down() const { socket_.shut_down(); }
+    // Returns a connection, or a socket that is not open, with the reason in errno: EAGAIN if there is none, EINVAL
+    // after shut_down().
+    Socket accept() const;
 
   private:
     Socket socket_;

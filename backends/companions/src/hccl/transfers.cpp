@@ -121,17 +121,24 @@ void Transfers::send(std::uint32_t rank, const Key &key, const Signature &signat
     const std::lock_guard<std::mutex> guard(network.mutex_);
     Network::Other &other = *network.peers_[rank];
     Frame frame{Type::Message, 0, key, signature, size, 0, 0};
+    const auto add = [&]() -> Sending & {
+        Sending &sending = sendings_.emplace_back(Sending{rank, data, size, ++network.sendings_so_far_, false});
+        network.sendings_.emplace(sending.number, &sending);
+        return sending;
+    };
     if (size <= kSentAtOnce) {
-        return network.queue(other, frame, data, size);
+        network.queue(other, frame, data, size);
+        if (!other.out.empty()) {  // until the kernel has it: the end of the communicator would throw it away
+            other.out.back().sending = add().number;
+        }
+        return;
     }
     if (size <= kDeposited && network.deposit(other, frame, data)) {
         return;
     }
     frame.type = Type::Offer;
     frame.address = reinterpret_cast<std::uintptr_t>(data);
-    frame.offer = ++network.offers_made_;
-    sendings_.push_back({rank, data, size, frame.offer, false});
-    network.offers_.emplace(frame.offer, &sendings_.back());
+    frame.offer = add().number;
     network.queue(other, frame, nullptr, 0);
 }
 
@@ -205,11 +212,16 @@ bool Transfers::read_next(std::unique_lock<std::mutex> &lock) {
         const ssize_t read = process_vm_readv(process, &here, 1, &there, 1, 0);
         const int error = errno;
         lock.lock();
+        if (read <= 0 && error == EPERM) {  // no longer permitted: the rank has changed its user, for instance
+            network.peers_[next->rank]->is_readable = false;
+            network.ask_for(*next);
+            return true;
+        }
         if (read <= 0) {
             // A rank that fails or ends gives up its memory first, and says so next, which another thread reads.
             network.stop_leading(run_);
             network.wake_server();
-            run_.changed_.wait_for(lock, kForAnswers, [&] {
+            run_.changed_.wait_for(lock, kForReason, [&] {
                 return run_.is_cancelled_ || network.failure_ || !network.peers_[next->rank]->lost.empty();
             });
             if (network.failure_) {
