@@ -1063,6 +1063,8 @@ class Lib:
         """aclError aclsimSetInterruptCheck(aclsimInterruptCheck check)."""
     def aclsimSynchronizeDevice(self, timeout: int, isLeft: Any, /) -> int:
         """aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft)."""
+    def aclsimGetGraph(self, stream: Any, graph: Any, /) -> int:
+        """aclError aclsimGetGraph(aclrtStream stream, aclmdlRI *graph)."""
     def aclsimSetThreadProvider(self, provider: Any, /) -> int:
         """aclError aclsimSetThreadProvider(aclsimThreadProvider provider)."""
     def aclsimSetThreadDescriber(self, describer: Any, /) -> int:

@@ -57,6 +57,7 @@ _COMPOSED = frozenset(
         "_pack_padded_sequence",
         "_to_copy",
         "contiguous",
+        "convolution",  # which a trace does not record: PyTorch records what it is composed of
         "empty_like",
         "new_empty_strided",
         "resize_as_",

@@ -106,6 +106,10 @@ aclError aclsimSetInterruptCheck(aclsimInterruptCheck check);
  * never). On a device, short waits one after the other have the same effect, but they would hide deadlocks here. */
 aclError aclsimSynchronizeDevice(int32_t timeout, const int32_t *isLeft);
 
+/* Writes the graph to which the stream's tasks go: that which is captured, or that whose task group the stream updates.
+ * NULL if there is none, or if the product has no graphs. */
+aclError aclsimGetGraph(aclrtStream stream, aclmdlRI *graph);
+
 /* Thread of the program, for the search for deadlocks. */
 typedef struct aclsimThread {
     uint64_t thread;   /* pthread_self() */

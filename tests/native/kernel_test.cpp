@@ -194,11 +194,19 @@ void a_group_is_updated_beside_executions_of_its_graph() {
     const aclrtStream updating = new_stream();
     aclrtTaskGrp group = nullptr;
     aclmdlRI graph = nullptr;
+    const auto graph_of = [](aclrtStream stream) {
+        aclmdlRI found = nullptr;
+        CHECK_OK(aclsimGetGraph(stream, &found));
+        return found;
+    };
+    CHECK(graph_of(updating) == nullptr);
     CHECK_OK(aclmdlRICaptureBegin(updating, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+    const aclmdlRI captured = graph_of(updating);
     CHECK_OK(aclmdlRICaptureTaskGrpBegin(updating));
     launch_members(updating);
     CHECK_OK(aclmdlRICaptureTaskGrpEnd(updating, &group));
     CHECK_OK(aclmdlRICaptureEnd(updating, &graph));
+    CHECK(captured == graph && graph_of(updating) == nullptr);
     std::thread executor([&] {
         CHECK_OK(aclrtSetDevice(0));
         const aclrtStream stream = new_stream();
@@ -211,6 +219,7 @@ void a_group_is_updated_beside_executions_of_its_graph() {
     });
     for (int i = 0; i < kLaunches; ++i) {
         CHECK_OK(aclmdlRICaptureTaskUpdateBegin(updating, group));
+        CHECK(graph_of(updating) == graph);
         launch_members(updating);
         CHECK_OK(aclmdlRICaptureTaskUpdateEnd(updating));
     }

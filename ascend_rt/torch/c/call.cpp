@@ -50,7 +50,7 @@ class Call {
 
   private:
     std::vector<IValue> compute() {
-        if (op_.has_number || !are_plain_) {
+        if (op_.has_number || !are_plain_ || begins_statistics()) {
             return run_now();
         }
         const std::shared_ptr<const Shapes> shapes = shapes_of(op_, arguments_);
@@ -199,11 +199,18 @@ class Call {
     // Lets the stream run the operator, and waits for it: the sizes of its results are in the data.
     std::vector<IValue> run_now() {
         Stack stack = cpu_arguments();
-        for (std::size_t i = 0; i < stack.size(); ++i) {
-            if (op_.schema.arguments()[i].is_out() && stack[i].isTensor() && is_plain(stack[i].toTensor()) &&
-                !is_input(stack, i)) {
-                const at::Tensor &output = stack[i].toTensor();  // which cannot be resized: its memory is the device's
-                stack[i] = at::empty_strided(output.sizes(), output.strides(), output.options());
+        std::vector<bool> is_replaced(stack.size());  // cannot be resized otherwise: its memory is the device's
+        const bool begins = begins_statistics();
+        if (begins) {  // numbers of earlier tasks are copied
+            require(aclrtSynchronizeStream(current_stream(device_)), "aclrtSynchronizeStream", op_.name);
+        }
+        for (const std::size_t i : op_.written) {
+            is_replaced[i] =
+                stack[i].isTensor() && (op_.schema.arguments()[i].is_out() || (begins && is_for_statistics(i)));
+            if (is_replaced[i] && is_plain(stack[i].toTensor()) && !is_input(stack, i)) {
+                const at::Tensor &output = stack[i].toTensor();
+                stack[i] =
+                    begins ? output.clone() : at::empty_strided(output.sizes(), output.strides(), output.options());
             }
         }
         const Stack given = stack;
@@ -226,7 +233,7 @@ class Call {
                 take_elements(output, given[i].toTensor());
                 continue;
             }
-            if (op_.schema.arguments()[i].is_out()) {
+            if (is_replaced[i]) {
                 resize(output, given[i].toTensor().sizes());
                 output.copy_(given[i].toTensor());
             }
@@ -242,6 +249,21 @@ class Call {
             }
         }
         return results;
+    }
+
+    // Returns whether the argument is written but no result: statistics that the kernel collects, and their scale.
+    bool is_for_statistics(std::size_t argument) const {
+        const bool is_result =
+            std::find(op_.returns.begin(), op_.returns.end(), static_cast<int>(argument)) != op_.returns.end();
+        return !op_.schema.arguments()[argument].is_out() && !is_result && arguments_[argument].isTensor() &&
+               arguments_[argument].toTensor().defined();
+    }
+
+    // Returns whether the statistics are empty, so that the kernel gives all of them their sizes.
+    bool begins_statistics() const {
+        return std::any_of(op_.written.begin(), op_.written.end(), [this](std::size_t argument) {
+            return is_for_statistics(argument) && arguments_[argument].toTensor().numel() == 0;
+        });
     }
 
     // Returns whether an output shares its memory with another argument.

@@ -80,7 +80,8 @@ void Copy::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet key
     const at::Tensor from = torch::jit::peek(*stack, 1, 3).toTensor();
     const ForwardPlace place;
     const bool is_within_device = to.device() == from.device();
-    if (is_within_device && !has_bytes_of(to, from)) {
+    // A group of tasks in a graph takes kernels alone.
+    if (is_within_device && (!has_bytes_of(to, from) || is_captured(to.device().index(), "aten::copy_"))) {
         return on_device_(handle, keys, stack);
     }
     if (is_within_device) {

@@ -52,9 +52,10 @@ at::Tensor rebuilt_compressed(const at::Tensor &tensor, bool is_on_cpu, const Pa
 
 at::Tensor rebuilt_nested(const at::Tensor &tensor, bool is_on_cpu, const PartOf &part) {
     const NestedTensorImpl *from = at::native::get_nested_tensor_impl(tensor);
-    return at::detail::make_tensor<NestedTensorImpl>(
-        part(from->get_unsafe_storage_as_tensor()).storage(), keys(DispatchKey::NestedTensor, is_on_cpu),
-        tensor.dtype(), from->get_nested_sizes(), from->get_nested_strides(), from->get_storage_offsets());
+    return at::detail::make_tensor<NestedTensorImpl>(part(from->get_unsafe_storage_as_tensor()).storage(),
+                                                     keys(DispatchKey::NestedTensor, is_on_cpu) | c10::autograd_nested,
+                                                     tensor.dtype(), from->get_nested_sizes(),
+                                                     from->get_nested_strides(), from->get_storage_offsets());
 }
 
 at::QuantizerPtr quantizer_with(const at::QuantizerPtr &quantizer, const PartOf &part) {

@@ -95,22 +95,11 @@ bool is_blocking() {
     });
 }
 
-constinit std::atomic<bool> has_captures{true};  // false: the product has none
-
+// Also a graph whose task group the stream updates.
 aclmdlRI captured_graph(aclrtStream stream, const std::string &name) {
-    if (!has_captures.load(std::memory_order_relaxed)) {
-        return nullptr;
-    }
-    aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
     aclmdlRI graph = nullptr;
-    const aclError code = aclmdlRICaptureGetInfo(stream, &status, &graph);
-    if (code == ACL_ERROR_RT_FEATURE_NOT_SUPPORT) {
-        aclGetRecentErrMsg();
-        has_captures.store(false, std::memory_order_relaxed);
-        return nullptr;
-    }
-    require(code, "aclmdlRICaptureGetInfo", name);
-    return status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE ? graph : nullptr;
+    require(aclsimGetGraph(stream, &graph), "aclsimGetGraph", name);
+    return graph;
 }
 
 void put_aside(Task *task) {

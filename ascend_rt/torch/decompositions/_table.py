@@ -51,6 +51,10 @@ def formula(name: str, *types: torch.dtype) -> Callable[[Callable[..., Any]], Ca
                 return function(first, *arguments, **keywords)
             except Refused as error:
                 raise Refused(f"{full_name}: {error}") from None
+            except (IndexError, RuntimeError, ValueError) as error:
+                if type(error) not in (IndexError, RuntimeError, ValueError):
+                    raise  # such as one of memory, by which programs know it
+                raise Refused(f"{full_name}: {error}") from error  # of an operator in the formula
 
         TABLE[full_name] = checked
         return function

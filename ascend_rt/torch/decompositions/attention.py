@@ -44,11 +44,13 @@ def attend(
     pse_is_scaled: bool = True,
     sink: Tensor | None = None,
     keep_prob: float = 1.0,
+    random: torch.Generator | None = None,
 ) -> Attended:
     """Attend with (B, N, S, D); several heads of the query may share one of the key.
 
     The mask marks excluded pairs. A sink is one more score of each head, without a value.
     """
+    check(pse is None or pse.size(-2) in (1, query.size(2)), "a compressed pse is not supported on the simulator")
     check(key.size(1) > 0 and query.size(1) % key.size(1) == 0, f"{query.size(1)} heads cannot share {key.size(1)}")
     shared = query.size(1) // key.size(1)
     key, value = (wide(each).repeat_interleave(shared, 1) if shared > 1 else wide(each) for each in (key, value))
@@ -74,8 +76,11 @@ def attend(
         total = total + (sink - maximum).exp()
     # A row that is left out altogether gives zeros.
     weights = weights / total.masked_fill(total == 0, 1)
-    if keep_prob < 1:
+    if keep_prob < 1 and random is None:
         weights = F.dropout(weights, 1 - keep_prob)
+    elif keep_prob < 1:
+        kept = torch.rand(weights.shape, generator=random, device=weights.device) < keep_prob
+        weights = weights * kept / keep_prob
     return Attended((weights @ value).to(query.dtype), maximum, total.detach())
 
 
@@ -117,9 +122,29 @@ class _Options(NamedTuple):
     pse: Tensor | None = None
     pse_type: int = 1
     sink: Tensor | None = None
+    softmax_layout: str = ""
+    random: torch.Generator | None = None
 
 
 _Statistics = tuple[Tensor, Tensor, Tensor]
+
+
+def _random(query: Tensor, keep_prob: float, seed: int, offset: int) -> torch.Generator | None:
+    """Return the source of a dropout that the program has given a seed."""
+    if keep_prob == 1 or (seed == 0 and offset == 0):
+        return None
+    check(not torch.npu.is_current_stream_capturing(), "a seed is not supported in a graph")
+    return torch.Generator(query.device).manual_seed((seed + (offset << 32)) % (1 << 63))
+
+
+def _count_of_dropout(query: Tensor, key: Tensor, head_num: int, layout: str, options: _Options) -> int:
+    """Return the number of pairs for which it is drawn."""
+    if options.keep_prob == 1 or layout not in LAYOUTS:
+        return 0
+    split = LAYOUTS[layout][0]
+    batch, _, rows, _ = split(query, head_num).shape
+    count: int = batch * head_num * rows * split(key, 1).size(2)
+    return count
 
 
 def _attend_with(options: _Options, q: Tensor, k: Tensor, v: Tensor) -> Attended:
@@ -136,6 +161,7 @@ def _attend_with(options: _Options, q: Tensor, k: Tensor, v: Tensor) -> Attended
         pse_is_scaled=options.pse_type == 1,
         sink=options.sink,
         keep_prob=options.keep_prob,
+        random=options.random,
     )
 
 
@@ -152,6 +178,10 @@ def _fusion(
     """Return the output, and the statistics of each row: (B, N, S, 8), or (T, N, 8)."""
     check(query.dtype == key.dtype == value.dtype, "query, key and value differ in type")
     check(0 < options.keep_prob <= 1, f"keep_prob {options.keep_prob} is not in (0, 1]")
+    check(
+        options.softmax_layout == "" or (options.softmax_layout == layout == "TND"),
+        f"softmax_layout {options.softmax_layout!r} is not supported for {layout}",
+    )
     check(options.pse_type in (0, 1), f"pse_type {options.pse_type} is not supported on the simulator")
     pse, sink = options.pse, options.sink
     check(
@@ -189,8 +219,13 @@ def _attend_parts(
     for part in zip(parts_of(query, query_ends), parts_of(key, key_ends), parts_of(value, key_ends), strict=True):
         q, k, v = (each.transpose(0, 1).unsqueeze(0) for each in part)
         parts.append(_attend_with(options, q, k, v))
-    output, maximum, total = (torch.cat([each[i].squeeze(0).transpose(0, 1) for each in parts]) for i in range(3))
-    return output, maximum.expand(-1, -1, _COPIES).contiguous(), total.expand(-1, -1, _COPIES).contiguous()
+    output, *statistics = (torch.cat([each[i].squeeze(0).transpose(0, 1) for each in parts]) for i in range(3))
+    if not options.softmax_layout:  # in the memory of a sequence, one head comes after the other
+        shapes = [each.shape for each in statistics]
+        ordered = (torch.cat([each[i].flatten() for each in parts]) for i in (1, 2))
+        statistics = [each.reshape(shape) for each, shape in zip(ordered, shapes, strict=True)]
+    maximum, total = (each.expand(-1, -1, _COPIES).contiguous() for each in statistics)
+    return output, maximum, total
 
 
 def parts_of(tensor: Tensor, ends: list[int]) -> tuple[Tensor, ...]:
@@ -226,10 +261,11 @@ def fusion_attention(
     offset: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, int, int, int]:
     refuse_given(padding_mask=padding_mask, prefix=prefix, dropout_mask=dropout_mask)
-    check(not softmax_layout, "softmax_layout is not supported on the simulator")
-    options = _Options(scale, keep_prob, pre_tockens, next_tockens, sparse_mode, atten_mask, pse, 1, sink)
+    random = _random(query, keep_prob, seed, offset)
+    band = pre_tockens, next_tockens, sparse_mode
+    options = _Options(scale, keep_prob, *band, atten_mask, pse, 1, sink, softmax_layout, random)
     found = _fusion(query, key, value, head_num, input_layout, options, actual_seq_qlen, actual_seq_kvlen)
-    return *found, query.new_zeros(0), 0, 0, 0
+    return *found, query.new_zeros(0), seed, offset, _count_of_dropout(query, key, head_num, input_layout, options)
 
 
 @formula("npu_fusion_attention_v2", *FLOATS)
@@ -267,14 +303,15 @@ def fusion_attention_v2(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, int, int, int]:
     refuse_given(padding_mask=padding_mask, prefix=prefix, dropout_mask=dropout_mask)
     refuse_given(q_start_idx=q_start_idx, kv_start_idx=kv_start_idx)
-    check(not softmax_layout, "softmax_layout is not supported on the simulator")
-    options = _Options(scale, keep_prob, pre_tokens, next_tokens, sparse_mode, atten_mask, pse, pse_type, sink)
+    random = _random(query, keep_prob, seed, offset)
+    band = pre_tokens, next_tokens, sparse_mode
+    options = _Options(scale, keep_prob, *band, atten_mask, pse, pse_type, sink, softmax_layout, random)
     if query_rope is not None or key_rope is not None:
         check(query_rope is not None and key_rope is not None, "query_rope and key_rope belong together")
         check(input_layout == "TND" and keep_prob == 1, "query_rope needs the layout TND, and no dropout")
         query, key = torch.cat((query, query_rope), -1), torch.cat((key, key_rope), -1)
     found = _fusion(query, key, value, head_num, input_layout, options, actual_seq_qlen, actual_seq_kvlen)
-    return *found, query.new_zeros(0), 0, 0, 0
+    return *found, query.new_zeros(0), seed, offset, _count_of_dropout(query, key, head_num, input_layout, options)
 
 
 def _ends_in(given: Tensor | None, total: int) -> list[int] | None:
@@ -309,8 +346,8 @@ def fusion_attention_v3(
     sink: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
     refuse_given(padding_mask=padding_mask, prefix=prefix)
-    check(not softmax_layout, "softmax_layout is not supported on the simulator")
-    options = _Options(scale, keep_prob, pre_tockens, next_tockens, sparse_mode, atten_mask, pse, 1, sink)
+    band = pre_tockens, next_tockens, sparse_mode
+    options = _Options(scale, keep_prob, *band, atten_mask, pse, 1, sink, softmax_layout)
     ends = _ends_in(actual_seq_qlen, len(query)), _ends_in(actual_seq_kvlen, len(key))
     found = _fusion(query, key, value, head_num, input_layout, options, *ends)
     # Seed and offset of the dropout are on the device in graphs, and otherwise on the host.

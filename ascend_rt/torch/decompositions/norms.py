@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -82,10 +84,10 @@ def add_layer_norm(
     x1: Tensor, x2: Tensor, gamma: Tensor, beta: Tensor, epsilon: float = 1e-5, additional_output: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     check(x1.shape == x2.shape, "x1 and x2 differ in shape")
-    x = x1 + x2
+    x = x1 + x2  # in the wider of the types
     y, mean, rstd = _layer_norm(wide(x1) + wide(x2), gamma, beta, epsilon)
-    given = x.to(x1.dtype) if additional_output else torch.zeros_like(x1)
-    return y.to(x1.dtype), mean.detach(), rstd.detach(), given
+    given = x if additional_output else torch.zeros_like(x)
+    return y.to(x.dtype), mean.detach(), rstd.detach(), given
 
 
 @formula("npu_deep_norm", *FLOATS)
@@ -103,7 +105,7 @@ def _group_norm(
     check(
         input.dim() >= 2 and groups > 0 and input.size(1) % groups == 0, f"no {groups} groups in {tuple(input.shape)}"
     )
-    x = wide(input).flatten(2).unflatten(1, (groups, -1)).flatten(2)
+    x = wide(input).reshape(*input.shape[:2], math.prod(input.shape[2:])).unflatten(1, (groups, -1)).flatten(2)
     mean = x.mean(-1)
     rstd = ((x - mean.unsqueeze(-1)).square().mean(-1) + eps).rsqrt()
     y = F.group_norm(wide(input), groups, wide_or_none(weight), wide_or_none(bias), eps)

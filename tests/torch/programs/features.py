@@ -63,6 +63,37 @@ def profile_ranges() -> None:
     assert [each.count for each in profiled.key_averages() if each.key == "aten::mm"] == [1]
 
 
+def traces_of_convolutions() -> None:
+    """They compute: a trace without the operator would give the result of its example."""
+    for layer, shape in (
+        (torch.nn.Conv1d(2, 3, 3), (1, 2, 8)),
+        (torch.nn.Conv2d(2, 3, 3), (1, 2, 8, 8)),
+        (torch.nn.ConvTranspose2d(2, 3, 3), (1, 2, 8, 8)),
+    ):
+        traced = torch.jit.trace(layer.npu(), torch.randn(shape).npu())
+        assert "aten::_convolution" in {node.kind() for node in traced.graph.nodes()}
+        x = torch.randn(3, *shape[1:]).npu()
+        assert torch.equal(traced(x).cpu(), layer(x).cpu())
+
+
+def statistics_that_get_their_size() -> None:
+    from torch.ao.quantization import FusedMovingAvgObsFakeQuantize, MovingAveragePerChannelMinMaxObserver
+
+    def found(device: str) -> list[torch.Tensor]:
+        observed = FusedMovingAvgObsFakeQuantize(
+            MovingAveragePerChannelMinMaxObserver,
+            quant_min=-128,
+            quant_max=127,
+            dtype=torch.qint8,
+            qscheme=torch.per_channel_symmetric,
+        ).to(device)
+        results = [observed(torch.arange(6.0, device=device).reshape(2, 3) * factor) for factor in (1, 3)]
+        return [each.cpu() for each in (*results, observed.scale, observed.zero_point)]
+
+    for expected, result in zip(found("cpu"), found("npu"), strict=True):
+        assert torch.equal(expected, result), (expected, result)
+
+
 def linear_cross_entropy_in_bfloat16() -> None:
     """torch chooses the type of its sums by the device's name; with the CPU's choice, the results are the CPU's."""
     from torch.nn.functional import linear_cross_entropy
@@ -86,5 +117,7 @@ compile_with_the_backend_eager()
 attention_without_data()
 autocast()
 profile_ranges()
+traces_of_convolutions()
+statistics_that_get_their_size()
 torch_npu.npu.synchronize()
 print("answer:", json.dumps("features"))

@@ -70,6 +70,10 @@ def norms():
     same(torch_npu.npu_add_rms_norm(*npu(x, y, gamma)), (*rms(x + y, gamma), x + y))
     same(torch_npu.npu_layer_norm_eval(npu(x), [6], *npu(gamma, beta)), layer(x, 1e-5)[0])
     same(torch_npu.npu_add_layer_norm(*npu(x, y, gamma, beta), 1e-5, True), (*layer(x + y, 1e-5), x + y))
+    half = x.astype(np.float16)
+    y_of_both, *_, given = torch_npu.npu_add_layer_norm(*npu(half, y, gamma, beta), 1e-5, True)
+    same(y_of_both, layer(half + y, 1e-5)[0])
+    assert (y_of_both.dtype, given.dtype) == (torch.float32, torch.float32), "the wider of two types"
     deep, mean, rstd = layer(np.float32(0.3) * x + y, 1e-6)
     same(torch_npu.npu_deep_norm(*npu(x, y, beta, gamma)), (mean, rstd, deep))
     weight, bias = numbers(4), numbers(4)
@@ -77,6 +81,11 @@ def norms():
     mean, rstd = groups.mean(-1), 1 / np.sqrt(groups.var(-1) + 1e-5)
     normal = ((groups - mean[..., None]) * rstd[..., None]).reshape(x.shape) * weight[:, None] + bias[:, None]
     same(torch_npu.npu_group_norm_silu(*npu(x, weight, bias), 2), (normal * sigmoid(normal), mean, rstd))
+    flat = numbers(3, 4)
+    groups = flat.reshape(3, 2, 2).astype(np.float64)
+    normal_of_flat = (groups - groups.mean(-1)[..., None]) / np.sqrt(groups.var(-1) + 1e-5)[..., None]
+    found = torch_npu.npu_group_norm_silu(*npu(flat, np.ones(4, np.float32), np.zeros(4, np.float32)), 2)[0]
+    same(found, (normal_of_flat * sigmoid(normal_of_flat)).reshape(3, 4))
     swish = normal * sigmoid(1.5 * normal)
     same(torch_npu.npu_group_norm_swish(npu(x), 2, *npu(weight, bias), swish_scale=1.5), (swish, mean, rstd))
 
@@ -198,8 +207,30 @@ def attention():
         *npu(rows, kv, kv), 2, "TND", scale=0.3, actual_seq_qlen=[2, 5], actual_seq_kvlen=[4, 6]
     )
     first, second = ((rows[a:b].swapaxes(0, 1), kv[c:d].swapaxes(0, 1)) for a, b, c, d in ((0, 2, 0, 4), (2, 5, 4, 6)))
-    parts = [attended(x, y, y, 0.3)[0].swapaxes(0, 1) for x, y in (first, second)]
-    same(found[0], np.concatenate(parts))
+    parts = [attended(x, y, y, 0.3) for x, y in (first, second)]
+    same(found[0], np.concatenate([each[0].swapaxes(0, 1) for each in parts]))
+    for number in (1, 2):  # statistics: in the memory of a sequence, one head after the other
+        ordered = np.concatenate([each[number].flatten() for each in parts]).reshape(5, 2)
+        same(found[number], np.repeat(ordered[..., None], 8, -1))
+    found = torch_npu.npu_fusion_attention(
+        *npu(rows, kv, kv),
+        2,
+        "TND",
+        scale=0.3,
+        actual_seq_qlen=[2, 5],
+        actual_seq_kvlen=[4, 6],
+        softmax_layout="TND",
+    )
+    for number in (1, 2):
+        ordered = np.concatenate([each[number].swapaxes(0, 1) for each in parts])
+        same(found[number], np.repeat(ordered[..., None], 8, -1))
+    dropped = [
+        torch_npu.npu_fusion_attention(*npu(q, k, v), 4, "BNSD", keep_prob=0.5, seed=seed, offset=3)
+        for seed in (7, 7, 8)
+    ]
+    assert torch.equal(dropped[0][0], dropped[1][0]), "a seed decides the dropout"
+    assert not torch.equal(dropped[0][0], dropped[2][0])
+    assert dropped[0][4:] == (7, 3, 2 * 4 * 3 * 5)
 
     same(
         torch_npu.npu_prompt_flash_attention(
@@ -309,6 +340,7 @@ def half_and_refusals():
         (torch_npu.npu_format_cast, (x.npu(), 3), "npu::npu_format_cast.*3"),
         (torch_npu.npu_rms_norm, (x.npu(), x.npu()[:, :3]), "npu::npu_rms_norm.*gamma"),
         (torch_npu.npu_bmmV2, (x.npu(), x.npu(), [1]), "npu::npu_bmmV2.*output_sizes"),
+        (torch_npu.npu_grouped_matmul, ([x.npu()], [x.npu()]), "npu::npu_grouped_matmul"),  # by PyTorch's product
     ):
         with pytest.raises(RuntimeError, match=text):
             function(*arguments)

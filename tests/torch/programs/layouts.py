@@ -4,6 +4,7 @@ import json
 import warnings
 
 import torch
+import torch.nn.functional as F
 import torch_npu  # noqa: F401  (registers the device)
 from torch import nn
 
@@ -48,8 +49,18 @@ def nested():
         padded(device).sum().backward()
         return layer.weight.grad.clone()
 
+    def of_results(device):
+        """Return what operators make of results: they are told apart from dense ones, with and without gradients."""
+        x = torch.nested.nested_tensor(parts, device=device, requires_grad=device == "npu") * 2
+        heads = torch.nested.nested_tensor([each.unsqueeze(0) for each in parts], device=device) * 0.5
+        attended = F.scaled_dot_product_attention(heads, heads, heads)
+        results = ((x @ x.transpose(-1, -2)).to_padded_tensor(0), x.sum(-1, keepdim=True).to_padded_tensor(0))
+        results = [*results, layer.to(device)(x * 2).to_padded_tensor(0), attended.to_padded_tensor(0), x.select(0, 1)]
+        return torch.cat([each.flatten().detach() for each in results])
+
     on_both(padded)
     on_both(gradient)
+    on_both(of_results)
     there = torch.nested.nested_tensor(parts).npu()
     torch.testing.assert_close([x.cpu() for x in there.unbind()], parts)
     torch.testing.assert_close(list(there.cpu().unbind()), parts)

@@ -165,6 +165,23 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus *statu
     });
 }
 
+aclError aclsimGetGraph(aclrtStream stream, aclmdlRI *graph) {
+    return entry(Function::aclsimGetGraph, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
+        require(stream, "stream");
+        require(graph, "graph");
+        *graph = nullptr;
+        if (!is_documented_for(Function::aclmdlRICaptureGetInfo, *config().product)) {
+            return;
+        }
+        const ContextStream &found = require_named_stream(sim, stream);
+        if (const Capture *const capture = capture_of(found)) {
+            *graph = capture->graph->handle();
+        } else if (const GroupUpdate *const update = update_of(found)) {
+            *graph = update->graph().handle();
+        }
+    });
+}
+
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode) {
     return entry(Function::aclmdlRICaptureThreadExchangeMode, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         require(mode, "mode");

@@ -49,6 +49,7 @@ class GroupUpdate final : public TaskRedirect {
     GroupUpdate(ContextStream &stream, Ref<TaskGroup> group);
     ~GroupUpdate() override;
     GroupUpdate *as_update() override { return this; }
+    Graph &graph() const { return *graph_; }
     ContextStream &take(ContextStream &stream, bool is_kernel) override REQUIRES(engine_lock);
     void require_usable(const ContextStream &) const override {}
     // Fails with ACL_ERROR_RT_INTERNAL_ERROR unless the function is of the same kind as the one it is to replace. The
