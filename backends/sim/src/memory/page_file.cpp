@@ -85,6 +85,21 @@ std::shared_ptr<PageFile> PageFile::open(int process, int descriptor, const File
 #endif
 }
 
+PageFile::PageFile(int file) : file_(file) {
+    struct stat status = {};
+    if (file >= 0 && fstat(file, &status) == 0) {
+        device_ = status.st_dev;
+        number_ = status.st_ino;
+    }
+}
+
+// Returns false if the program has closed the descriptor, which may name a file of the program since (daemons close
+// all).
+bool PageFile::is_ours() const {
+    struct stat now = {};
+    return file_ >= 0 && fstat(file_, &now) == 0 && now.st_dev == device_ && now.st_ino == number_;
+}
+
 FileIdentity PageFile::identity() const {
     struct stat status = {};
     fstat(file_, &status);
@@ -92,13 +107,16 @@ FileIdentity PageFile::identity() const {
 }
 
 PageFile::~PageFile() {
-    if (file_ >= 0) {
+    if (is_ours()) {
         const Uncancelled uncancelled;
         close(file_);
     }
 }
 
 void PageFile::map(void *address, std::uint64_t offset, std::uint64_t size) const {
+    if (!is_ours()) {
+        fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "the program has closed the descriptor %d of the simulated memory", file_);
+    }
     if (mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file_,
              static_cast<off_t>(offset)) == MAP_FAILED) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host cannot map %llu bytes: %s",
@@ -109,6 +127,9 @@ void PageFile::map(void *address, std::uint64_t offset, std::uint64_t size) cons
 
 void PageFile::discard(std::uint64_t offset, std::uint64_t size) const {
 #ifdef __linux__
+    if (!is_ours()) {
+        return;
+    }
     fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size));
 #else
     (void)offset;

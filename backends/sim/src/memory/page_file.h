@@ -36,8 +36,12 @@ class PageFile {
     void discard(std::uint64_t offset, std::uint64_t size) const;
 
   private:
-    explicit PageFile(int file) : file_(file) {}
+    explicit PageFile(int file);
+    bool is_ours() const;
+
     const int file_;
+    std::uint64_t device_ = 0;  // of the file, and its number there
+    std::uint64_t number_ = 0;
 };
 
 }  // namespace aclsim

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ class File {
     void before_fork() { mutex_.lock(); }
     void after_fork() { mutex_.unlock(); }
     void after_fork_in_child() {
-        if (file_ >= 0) {
+        if (file_ >= 0 && is_ours()) {
             close(file_);
         }
         file_ = -1;
@@ -60,18 +61,34 @@ class File {
     }
 
   private:
-    bool open_file() {
-        const std::string path = checked_process().directory + "/" + std::to_string(getpid()) + ".jsonl";
-        file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    // Returns whether the descriptor is still that of the file: the program may have closed all, and opened others.
+    bool is_ours() const {
+        struct stat now{};
+        return fstat(file_, &now) == 0 && now.st_dev == opened_.st_dev && now.st_ino == opened_.st_ino;
+    }
+    bool reopen() {
+        file_ = open(path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
         if (file_ < 0) {
-            note_failure(path.c_str());
+            note_failure(path().c_str());
+        }
+        return file_ >= 0;
+    }
+    static std::string path() { return checked_process().directory + "/" + std::to_string(getpid()) + ".jsonl"; }
+    bool open_file() {
+        file_ = open(path().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (file_ < 0) {
+            note_failure(path().c_str());
             return false;
         }
+        fstat(file_, &opened_);
         write_line(first_line());
         return true;
     }
     // A line of which a full disk has taken only a part is ended before the next one.
     void write_line(std::string_view line) {
+        if (!is_ours() && !reopen()) {
+            return;
+        }
         char end[] = "\n";
         const iovec parts[] = {
             {end, is_line_open_ ? 1U : 0U}, {const_cast<char *>(line.data()), line.size()}, {end, 1}};
@@ -92,6 +109,7 @@ class File {
 
     std::mutex mutex_;
     int file_ = -1;
+    struct stat opened_{};
     bool is_line_open_ = false;
     bool has_failed_ = false;
     bool has_ended_ = false;
