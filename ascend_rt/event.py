@@ -305,6 +305,7 @@ class Event(Resource, EventHandle):
         the thread stays until the record is complete.
         """
         newest = self._newest_record()
+        await blocking.turn()
         status = lib.ascend_rt_event_status(self._handle)
         is_expected(status < 0)  # the wait will report it
         if status == _COMPLETE:

@@ -303,6 +303,7 @@ class Stream(Resource, StreamHandle):
         """
         ended, log = self._retention.end_batch(), self._retention.failures
         code, message = 0, None
+        await blocking.turn()
         status = lib.ascend_rt_stream_status(self._handle)
         is_expected(status < 0)  # the synchronization will report it
         if status != _PENDING:

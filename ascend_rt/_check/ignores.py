@@ -22,6 +22,10 @@ KINDS = {"race": "races", "memory": "memory", "leak": "leaks", "deadlock": "dead
 _COMMENT = re.compile(r"(?:#|//|/\*)\s*ascend-rt:\s*ignore\[([^\]]*)\]([^\n]*)")
 
 
+# Suffixes of languages that are not Python; a script of Python may have any other name.
+_NOT_PYTHON = frozenset((".c", ".cc", ".cpp", ".cu", ".cxx", ".h", ".hh", ".hpp", ".inc"))
+
+
 class Ignore(NamedTuple):
     """A comment."""
 
@@ -29,6 +33,8 @@ class Ignore(NamedTuple):
     line: int
     kinds: tuple[str, ...]
     reason: str
+    statement: range
+    """Lines of the statement that it is in."""
 
     @property
     def frames(self) -> tuple[Frame]:
@@ -44,17 +50,34 @@ def comments(file: str) -> Iterator[Ignore]:
         return
     if "ascend-rt:" not in text:
         return
-    for line, comment in _python_comments(text) if file.endswith(".py") else enumerate(text.splitlines(), 1):
+    of_language = _lines if Path(file).suffix in _NOT_PYTHON else _python_comments
+    for line, comment, statement in of_language(text):
         if found := _COMMENT.search(comment):
             kinds = tuple(kind.strip() for kind in found[1].split(","))
-            yield Ignore(file, line, kinds, found[2].removesuffix("*/").strip())
+            yield Ignore(file, line, kinds, found[2].removesuffix("*/").strip(), statement)
 
 
-def _python_comments(text: str) -> Iterator[tuple[int, str]]:
+def _lines(text: str) -> Iterator[tuple[int, str, range]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        yield number, line, range(number, number + 1)
+
+
+def _python_comments(text: str) -> Iterator[tuple[int, str, range]]:
+    """Yield the comments with their lines and those of the statements that they are in or behind."""
+    begin, comments_of_statement = None, list[tuple[int, str]]()
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.start[0], token.string
+            line = token.start[0]
+            if token.type == tokenize.COMMENT and begin is None:
+                yield line, token.string, range(line, line + 1)
+            elif token.type == tokenize.COMMENT:
+                comments_of_statement.append((line, token.string))
+            elif token.type == tokenize.NEWLINE:
+                for number, comment in comments_of_statement:
+                    yield number, comment, range(begin or line, line + 1)
+                begin, comments_of_statement = None, []
+            elif begin is None and token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
+                begin = line
     except (tokenize.TokenError, SyntaxError):  # a file for another Python: its beginning counts
         return
 
@@ -82,12 +105,15 @@ def apply(found: Findings, files: Iterable[str], checks: Iterable[str]) -> None:
 
 def separate(found: Findings, ignores: Iterable[Ignore]) -> dict[Ignore, set[str]]:
     """Move ignored findings to their list; return the comments that ignored some, with the kinds."""
-    by_place = {(each.file, each.line): each for each in ignores}
+    by_place: dict[tuple[str, int], list[Ignore]] = {}
+    for each in ignores:
+        for line in each.statement:
+            by_place.setdefault((each.file, line), []).append(each)
     used: dict[Ignore, set[str]] = {}
     kept: list[Finding] = []
     for finding in found.findings:
         frames = [frame for frame in map(innermost, finding.places) if frame is not None]
-        at = [by_place[frame.file, frame.line] for frame in frames if (frame.file, frame.line) in by_place]
+        at = [ignore for frame in frames for ignore in by_place.get((frame.file, frame.line), ())]
         matching = [ignore for ignore in at if finding.kind in ignore.kinds]
         for ignore in matching:
             used.setdefault(ignore, set()).add(finding.kind)

@@ -19,6 +19,7 @@ _MEMORY = {
     "pinned": _Names("PinnedBuffer", "pinned memory"),
     "pool": _Names("PoolBuffer", "pool memory"),
     "managed": _Names("ManagedBuffer", "managed memory"),
+    "registered": _Names("RegisteredMemory", "registered memory"),
     "shared": _Names("IpcMemory", "shared memory"),
     "mapped": _Names("MappedBuffer", "mapped memory"),
     "tensor": _Names("tensor", "tensor"),

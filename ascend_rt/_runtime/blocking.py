@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import _thread
 import os
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from math import ceil
 from time import monotonic
@@ -181,6 +182,15 @@ def wait_for_context(log: FailureLog, limit: int = FOR_EVER) -> tuple[int, str]:
 async def wait_async(function: str, *arguments: Any, log: FailureLog | None = None) -> tuple[int, str]:
     """Make a call that waits while the event loop goes on; return its code and the runtime's text for it."""
     return await _end_of(_Wait(function, FOR_EVER, arguments, log))
+
+
+@types.coroutine
+def turn() -> Generator[None, None, None]:
+    """Let the event loop run other coroutines once, whether or not a wait is over already.
+
+    Otherwise it would depend on luck if they go on before the caller learns of it.
+    """
+    yield
 
 
 def attempts(attempt: Callable[[int], int], over: int, limit: int, *, are_short: bool = False) -> int:

@@ -49,6 +49,25 @@ def test_a_string_is_not_a_comment(tmp_path: Path) -> None:
     assert [each.kind for each in found.findings] == ["race"]
 
 
+def test_a_string_is_not_a_comment_in_a_script_with_any_name(tmp_path: Path) -> None:
+    found = checked(tmp_path, f'+ "# ascend-rt: ignore[race] {REASON}"', name="train")
+    assert [each.kind for each in found.findings] == ["race"]
+    (tmp_path / "other").mkdir()
+    assert checked(tmp_path / "other", f"# ascend-rt: ignore[race] {REASON}", name="train").findings == []
+
+
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("named", range(4))
+def test_a_comment_is_for_all_lines_of_its_statement(tmp_path: Path, at: int, named: int) -> None:
+    lines = ["copy(", "    one,", '    """other', '    text""",', ")", "copy()"]
+    places = [0, 1, 3, 4]  # of comments; within the text, there is none
+    lines[places[at]] += f"  # ascend-rt: ignore[race] {REASON}"
+    path = tmp_path / "train.py"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    [ignore] = ignores.comments(str(path))
+    assert (ignore.line, places[named] + 1 in ignore.statement, 6 in ignore.statement) == (places[at] + 1, True, False)
+
+
 def test_a_comment_without_a_reason_ignores_and_is_a_finding(tmp_path: Path) -> None:
     text = fake.TRAIN.replace("  # read", "  # ascend-rt: ignore[race]")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")

@@ -136,6 +136,164 @@ def test_what_follows_a_host_function_follows_what_it_waited_for(run, tmp_path: 
         assert done.returncode == status, done.stderr
 
 
+BEGINNING = """\
+import asyncio, os, threading
+import numpy as np
+from ascend_rt import *
+from ascend_rt import ffi, lib
+
+device = Device(0)
+device.set_current()
+a, b, x, y, pinned = Stream(), Stream(), Buffer(4096), Buffer(4096), PinnedBuffer(4096)
+"""
+
+# Programs whose verdict must not be luck, with the options of the check, and the number of races.
+PROGRAMS = {
+    "copies to registered memory": (
+        """
+array = np.zeros(4096, np.uint8)
+with RegisteredMemory(array):
+    copy_async(array, x, a)
+    copy_async(array, y, b)
+    device.synchronize()
+""",
+        [],
+        1,
+    ),
+    "a hint for the place of managed memory": (
+        """
+memory = ManagedBuffer(4096)
+fill_async(memory, 1, a)
+memory.prefetch(device, b)
+device.synchronize()
+""",
+        [],
+        0,
+    ),
+    "an abort drops a wait for a complete record": (
+        """
+gate = Event(manual_reset=True)
+b.wait(gate)
+copy_async(x, pinned, a)
+b.wait(a.record())
+b.abort()
+copy_async(y, x, b)
+device.synchronize()
+""",
+        [],
+        1,
+    ),
+    "coroutines take turns": (
+        """
+async def send(number):
+    pinned[:] = number
+    copy_async(x, pinned, a)
+    await a.done()
+
+async def both():
+    await asyncio.gather(send(1), send(2))
+
+asyncio.run(both())
+""",
+        [],
+        1,
+    ),
+    "coroutines take turns behind events": (
+        """
+async def send(number):
+    pinned[:] = number
+    copy_async(x, pinned, a)
+    await a.record()
+
+async def both():
+    await asyncio.gather(send(1), send(2))
+
+asyncio.run(both())
+""",
+        [],
+        1,
+    ),
+    "all descriptors are closed": (
+        """
+os.closerange(3, 4096)
+files = [open(f"file_{number}", "wb") for number in range(20)]
+copy_async(x, pinned, a)
+pinned[:] = 1
+a.synchronize()
+for file in files:
+    file.close()
+    assert os.path.getsize(file.name) == 0
+""",
+        [],
+        1,
+    ),
+    "a stream that ends in another thread": (
+        """
+ended = []
+
+def work():
+    device.set_current()
+    with Stream() as stream:
+        copy_async(pinned, x, stream)
+    ended.append(True)
+
+thread = threading.Thread(target=work)
+thread.start()
+while not ended:
+    pass
+pinned.sum()
+thread.join()
+""",
+        ["--host-threads"],
+        1,
+    ),
+    "a callback that does not block": (
+        """
+import acl
+
+read, ended = threading.Event(), threading.Event()
+context, _ = acl.rt.get_context()
+stream, _ = acl.rt.create_stream()
+memory, _ = acl.rt.malloc(4096, 0)
+host, _ = acl.rt.malloc_host(4096)
+
+
+def serve(_):
+    acl.rt.set_context(context)
+    while not ended.is_set():
+        acl.rt.process_report(50)
+
+
+def called(_):
+    acl.util.ptr_to_bytes(host, 4)
+    read.set()
+
+
+thread, _ = acl.util.start_thread(serve, [])
+assert acl.rt.subscribe_report(thread, stream) == 0
+assert acl.rt.memcpy_async(host, 4096, memory, 4096, 2, stream) == 0
+assert acl.rt.launch_callback(called, [], 0, stream) == 0
+assert acl.rt.memcpy_async(host, 4096, memory, 4096, 2, stream) == 0
+assert read.wait(60)
+ended.set()
+assert acl.rt.synchronize_stream(stream) == 0
+assert acl.rt.unsubscribe_report(thread, stream) == 0
+""",
+        [],
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_verdicts(run, tmp_path: Path, name: str) -> None:
+    text, options, races = PROGRAMS[name]
+    (tmp_path / "train.py").write_text(BEGINNING + text, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", *options, "train.py")
+    summary = f"{races} race in 1 process" if races else "no findings in 1 process"
+    assert summary in done.stdout + done.stderr, done.stdout + done.stderr
+
+
 IN_A_GRAPH = """from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill_async
 
 Device(0).set_current()

@@ -71,6 +71,7 @@ void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_ma
     Range range{address, size, {Place::Pinned, 0}, kSmallPage, true};
     range.registration = is_mapped ? Registration::Mapped : Registration::Pinned;
     sim.memory.space().add_range(range);
+    sim.core.observers().tell<kMemory>(&Observer::registered, pointer, size);
 }
 
 const Range *find_registered(Simulator &sim, const void *pointer) REQUIRES(engine_lock) {
@@ -172,6 +173,7 @@ aclError aclrtHostUnregister(void *ptr) {
             fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the start of registered memory", ptr);
         }
         sim.memory.space().forget_range(registered->address);
+        sim.core.observers().tell<kMemory>(&Observer::unregistered, ptr);
     });
 }
 

@@ -123,6 +123,9 @@ class Observer {
     virtual void freed_nothing(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
     // Reports that the present call uses memory of another process that has freed it or ended.
     virtual void used_orphan(const Moment &, const Access &) REQUIRES(engine_lock) {}
+    // Report the beginning and the end of a registration of host memory.
+    virtual void registered(const Moment &, const void * /*address*/, std::uint64_t /*size*/) REQUIRES(engine_lock) {}
+    virtual void unregistered(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
     // Reports that registered memory was freed without having been unregistered.
     virtual void freed_registered(const Moment &, const void * /*address*/) REQUIRES(engine_lock) {}
     // Reports memory that a call of the thread uses until it declares to be done with it, submits a task that takes the

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/facts.h"
+#include "support/error.h"
 
 namespace aclsim {
 
@@ -34,6 +35,7 @@ struct Thread {
     bool asks_quietly = false;  // see aclsimAskQuietly
     LastTask last;
     RunningTask running;
+    const CurrentCall *call_with_program_code = nullptr;
 };
 static_assert(std::is_trivially_destructible_v<Thread>);
 inline thread_local Thread t_thread;
@@ -71,6 +73,19 @@ class RunningScope {
   private:
     const RunningTask outer_;
 };
+
+// Notes for a scope that the present call runs code of the program that is not part of a task, such as a callback.
+class ProgramCode {
+  public:
+    ProgramCode() : outer_(std::exchange(t_thread.call_with_program_code, current_call())) {}
+    ~ProgramCode() { t_thread.call_with_program_code = outer_; }
+    ProgramCode(const ProgramCode &) = delete;
+    ProgramCode &operator=(const ProgramCode &) = delete;
+
+  private:
+    const CurrentCall *const outer_;
+};
+inline const CurrentCall *call_with_program_code() { return t_thread.call_with_program_code; }
 
 // Returns the task whose host function or callback the calling thread runs; no task for other code of the program.
 inline Point running_host_function() { return t_thread.running.is_host_function ? t_thread.running.task : Point{}; }

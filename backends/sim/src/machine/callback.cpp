@@ -225,6 +225,7 @@ void Reports::run(Lock &lock, const Callback &callback) {
         core.run_head(lock, *callback.blocked, server);
     } else {
         const Unlocked unlocked(lock);
+        const ProgramCode code;
         call_or_fail("a callback", [&] { callback.function(callback.argument); });
     }
 }

@@ -29,8 +29,11 @@ constexpr std::size_t kEdgePages = 32;
 std::uintptr_t page_of(std::uintptr_t address) { return address & ~(host_page_size() - 1); }
 std::uintptr_t page_after(std::uintptr_t address) { return page_of(address + host_page_size() - 1); }
 
-// Code of the program includes host functions, and excludes what the library does in its calls and threads.
-bool is_in_program() { return running_host_function().stream != 0 || (!is_at_work() && current_call() == nullptr); }
+// Code of the program includes host functions and callbacks, and excludes what the library does in its calls and
+// threads.
+bool is_in_program() {
+    return running_host_function().stream != 0 || (!is_at_work() && current_call() == call_with_program_code());
+}
 
 PinnedGuard *g_guard = nullptr;
 const std::vector<std::pair<std::uint64_t, Point>> kNoEdges;

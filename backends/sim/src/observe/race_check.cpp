@@ -36,8 +36,10 @@ Mode mode_of(const Access &access, const char *function) {
     return synchronizes ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
 }
 
-// Hints for caches change no content.
-bool is_hint(const char *function) { return begins_with(function, "aclrtCmo"); }
+// Hints for caches and for the place of managed memory change no content.
+bool is_hint(const char *function) {
+    return begins_with(function, "aclrtCmo") || begins_with(function, "aclrtMemManagedPrefetch");
+}
 
 BlockKind kind_of(const Allocation &allocation) {
     const char *const function = current_function();
@@ -248,6 +250,16 @@ void RaceCheck::shared(const Moment &, const void *address, const SharedPlace &p
 void RaceCheck::freed(const Moment &, const void *address) {
     const Guard guard(mutex_);
     detector_.free(caller(), as_integer(address), places_.present());
+}
+
+void RaceCheck::registered(const Moment &, const void *address, std::uint64_t size) {
+    const Guard guard(mutex_);
+    detector_.allocate(caller(), as_integer(address), size, BlockKind::Registered, places_.present());
+}
+
+void RaceCheck::unregistered(const Moment &, const void *address) {
+    const Guard guard(mutex_);
+    detector_.blocks().release(as_integer(address));
 }
 
 void RaceCheck::freed_by_library(const Moment &, const void *address) {

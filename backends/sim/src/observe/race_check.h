@@ -42,6 +42,8 @@ class RaceCheck final : public Observer {
     void allocated(const Moment &, const Allocation &allocation) override REQUIRES(engine_lock);
     void shared(const Moment &, const void *address, const SharedPlace &) override REQUIRES(engine_lock);
     void freed(const Moment &, const void *address) override REQUIRES(engine_lock);
+    void registered(const Moment &, const void *address, std::uint64_t size) override REQUIRES(engine_lock);
+    void unregistered(const Moment &, const void *address) override REQUIRES(engine_lock);
     void freed_by_library(const Moment &, const void *address) override REQUIRES(engine_lock);
     void freed_all(const Moment &, std::uintptr_t begin, std::uint64_t size) override REQUIRES(engine_lock);
     void free_submitted(const Moment &, const void *address, std::uint64_t number) override REQUIRES(engine_lock);

@@ -14,8 +14,8 @@
 
 namespace aclsim::races {
 
-enum class BlockKind : std::uint8_t { Device, Pinned, Managed, Pool, Shared };
-constexpr std::size_t kBlockKinds = 5;
+enum class BlockKind : std::uint8_t { Device, Pinned, Managed, Pool, Shared, Registered };
+constexpr std::size_t kBlockKinds = 6;
 
 // Place of a block in memory that several processes use.
 struct SharedBlock {

@@ -158,6 +158,12 @@ void Detector::end_task(Point task, bool is_dropped) {
         }
         lane->waits.erase(waited);
     }
+    if (is_dropped && !lane->early.empty()) {
+        // An abort. Waits for complete records, which have no task, are dropped with those that have one: it depends
+        // on the schedule which of the two they are.
+        lane->early_vain = {lane->early.back().wait, "failed_wait"};
+        lane->early.clear();
+    }
     if (!lane->parked.empty()) {
         retry_parked();
     }

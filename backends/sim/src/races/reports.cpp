@@ -9,7 +9,7 @@
 namespace aclsim::races {
 namespace {
 
-constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "managed", "pool", "shared"};
+constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "managed", "pool", "shared", "registered"};
 
 const char *word_for(Mode mode) {
     switch (mode) {
@@ -72,8 +72,8 @@ std::string Reports::memory_of(const Block &block, const Part &part) const {
 }
 
 // Explains why nothing orders the two.
-std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane *lane) const {
-    if (!earlier.agent.is_task && !later.agent.is_task) {
+std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane *lane, bool has_ended) const {
+    if (has_ended || (!earlier.agent.is_task && !later.agent.is_task)) {
         return object({text_field("case", "threads")});
     }
     if (lane == nullptr || !earlier.agent.is_task) {
@@ -95,7 +95,7 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
 }
 
 // Proposes the change that would order the two, for the one that was called first and the one after it.
-std::string Reports::fix_for(const Use &first, const Use &second) const {
+std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended) const {
     if (is_reuse(first, second)) {
         return object({text_field("case", "record_stream"), field("stream", first.agent.stream),
                        field("before", frames_of(second.part.made))});
@@ -118,7 +118,7 @@ std::string Reports::fix_for(const Use &first, const Use &second) const {
                        field("wait_stream", second.agent.stream), device("wait_device", second.agent),
                        field("wait_before", frames_of(second.called()))});
     }
-    if (first.agent.is_task && !second.agent.is_task) {
+    if (first.agent.is_task && !second.agent.is_task && !has_ended) {
         return object({text_field("case", second.mode == Mode::Free ? "free_later" : "synchronize"),
                        field("stream", first.agent.stream), device("device", first.agent),
                        field("before", frames_of(second.called()))});
@@ -148,14 +148,16 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     const Use &first = is_in_order ? earlier : later;
     const Use &second = is_in_order ? later : earlier;
     const Lane *const lane = find_lane(second);
+    const bool has_ended = first.agent.is_task && !second.agent.is_task && find_lane(first) == nullptr;
     const bool is_known =
         is_in_order || !second.agent.is_task || (lane != nullptr && lane->has_learned_by(second.step));
-    const std::string reason = is_known ? reason_for(first, second, lane) : object({text_field("case", "no_wait")});
+    const std::string reason =
+        is_known ? reason_for(first, second, lane, has_ended) : object({text_field("case", "no_wait")});
     output_.write(
         object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
                 field("memory", memory_of(block, first.part)), field("offset", conflict.offset),
                 field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
-                field("why", reason), field("fix", fix_for(first, second))}));
+                field("why", reason), field("fix", fix_for(first, second, has_ended))}));
 }
 
 void Reports::write_count(Seen &seen) {
