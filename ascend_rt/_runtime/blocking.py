@@ -21,7 +21,7 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ascend_rt._runtime import threads
+from ascend_rt._runtime import settings, threads
 from ascend_rt._runtime.driver import failure, ffi, is_expected, lib, load, raise_kept, recent_message
 from ascend_rt._runtime.timeouts import FOR_EVER
 
@@ -186,11 +186,12 @@ async def wait_async(function: str, *arguments: Any, log: FailureLog | None = No
 
 @types.coroutine
 def turn() -> Generator[None, None, None]:
-    """Let the event loop run other coroutines once, whether or not a wait is over already.
+    """Under the check for races, let the event loop run other coroutines once, whether or not a wait is over already.
 
     Otherwise it would depend on luck if they go on before the caller learns of it.
     """
-    yield
+    if settings.looks_for_races():
+        yield
 
 
 def attempts(attempt: Callable[[int], int], over: int, limit: int, *, are_short: bool = False) -> int:

@@ -343,6 +343,18 @@ def is_expected(code: int, *codes: int) -> bool:
     return is_so
 
 
+class AskingQuietly:
+    """Queries on behalf of this package: a check for races does not count the program as having asked."""
+
+    def __enter__(self) -> None:
+        if supports("aclsimAskQuietly"):
+            lib.aclsimAskQuietly(1)
+
+    def __exit__(self, *_: object) -> None:
+        if supports("aclsimAskQuietly"):
+            lib.aclsimAskQuietly(0)
+
+
 def address(handle: Any) -> int:
     """Return a handle or a pointer as a number."""
     return int(ffi.cast("uintptr_t", handle))

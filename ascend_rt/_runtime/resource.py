@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ascend_rt._native.handles import Handle, has_context
 from ascend_rt._runtime import lifecycle
-from ascend_rt._runtime.driver import address, check, lib, usable
+from ascend_rt._runtime.driver import AskingQuietly, address, check, lib, usable
 from ascend_rt._runtime.lifecycle import HOST, Owner
 from ascend_rt.errors import (
     AclError,
@@ -215,7 +215,8 @@ class Resource(Handle):
 
     def __repr__(self) -> str:
         try:
-            what = self._state()
+            with AskingQuietly():  # a program that prints an object does not wait for it
+                what = self._state()
         except (AttributeError, AscendError):  # not created yet; closed or ended by another thread
             what = "without a handle"
         return f"<ascend_rt.{type(self).__name__} {what}>"

@@ -68,7 +68,7 @@ from ascend_rt._native.handles import release
 from ascend_rt._runtime import captures
 from ascend_rt._runtime import failures as _failures
 from ascend_rt._runtime import log as _log
-from ascend_rt._runtime.driver import check, is_expected, lib, supports
+from ascend_rt._runtime.driver import AskingQuietly, check, is_expected, lib
 from ascend_rt._runtime.failures import ANY, ErrorWindow, FailedTask, FailureLog, newest
 from ascend_rt.errors import AclError, OutOfMemory
 
@@ -87,17 +87,6 @@ _STREAM_IS_GONE = -lib.ACL_ERROR_RT_INVALID_HANDLE
 _used: set[Retention] = handles.used  # keep anything: a garbage collection may find all objects of a stream at once
 _detached: dict[Retention, EventHandle | None] = {}  # borrowed streams whose Python objects were discarded
 _resets: set[Reset] = handles.resets  # resets in progress
-
-
-def _ask_quietly(stream: Any) -> int:
-    """Return the status of a stream; a check for races does not count the program as having asked."""
-    if not supports("aclsimAskQuietly"):
-        return int(lib.ascend_rt_stream_status(stream))
-    lib.aclsimAskQuietly(1)
-    try:
-        return int(lib.ascend_rt_stream_status(stream))
-    finally:
-        lib.aclsimAskQuietly(0)
 
 
 class Retention(handles.Retention):
@@ -175,7 +164,8 @@ class Retention(handles.Retention):
             return _STREAM_IS_GONE
         if not self.stream:
             return -lib.ACL_ERROR_INVALID_PARAM
-        status = _ask_quietly(self.life.handle)
+        with AskingQuietly():
+            status = int(lib.ascend_rt_stream_status(self.life.handle))
         is_expected(status < 0)  # only failed tasks count, not a missing context
         return int(status)
 

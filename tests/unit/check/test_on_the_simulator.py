@@ -183,6 +183,17 @@ device.synchronize()
         [],
         1,
     ),
+    "a text of an object is no synchronization": (
+        """
+copy_async(x, pinned, a)
+repr(a)
+repr(a.record())
+pinned[:] = 1
+a.synchronize()
+""",
+        [],
+        1,
+    ),
     "coroutines take turns": (
         """
 async def send(number):
