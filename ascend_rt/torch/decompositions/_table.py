@@ -54,7 +54,7 @@ def formula(name: str, *types: torch.dtype) -> Callable[[Callable[..., Any]], Ca
             except (IndexError, RuntimeError, ValueError) as error:
                 if type(error) not in (IndexError, RuntimeError, ValueError):
                     raise  # such as one of memory, by which programs know it
-                raise Refused(f"{full_name}: {error}") from error  # of an operator in the formula
+                raise Refused(f"{full_name}: {error}") from error  # an operator in the formula has failed
 
         TABLE[full_name] = checked
         return function

@@ -50,7 +50,7 @@ def nested():
         return layer.weight.grad.clone()
 
     def of_results(device):
-        """Return what operators make of results: they are told apart from dense ones, with and without gradients."""
+        """Return what operators make of results: they differ from dense ones, with and without gradients."""
         x = torch.nested.nested_tensor(parts, device=device, requires_grad=device == "npu") * 2
         heads = torch.nested.nested_tensor([each.unsqueeze(0) for each in parts], device=device) * 0.5
         attended = F.scaled_dot_product_attention(heads, heads, heads)

@@ -60,7 +60,7 @@ def test_a_string_is_not_a_comment_in_a_script_with_any_name(tmp_path: Path) -> 
 @pytest.mark.parametrize("named", range(4))
 def test_a_comment_is_for_all_lines_of_its_statement(tmp_path: Path, at: int, named: int) -> None:
     lines = ["copy(", "    one,", '    """other', '    text""",', ")", "copy()"]
-    places = [0, 1, 3, 4]  # of comments; within the text, there is none
+    places = [0, 1, 3, 4]  # where a comment may be; there is none within the text
     lines[places[at]] += f"  # ascend-rt: ignore[race] {REASON}"
     path = tmp_path / "train.py"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

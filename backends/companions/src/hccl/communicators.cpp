@@ -276,7 +276,7 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
 
 HcclResult HcclCommDestroy(HcclComm comm) {
     if (is_forked_child()) {
-        return HCCL_SUCCESS;  // what a child has inherited can be discarded, without effect on its parent
+        return HCCL_SUCCESS;  // a child discards its copy, without effect on its parent
     }
     return checked("HcclCommDestroy", [&] { remove(comm)->close(); });
 }

@@ -18,7 +18,7 @@ constexpr std::size_t kDeposited = std::size_t{1} << 20;     // the same, to a r
 constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;    // bytes between two looks at other news
 constexpr std::size_t kLongestText = std::size_t{16} << 10;  // bytes
 constexpr std::chrono::seconds kForAnswers{1};
-constexpr std::chrono::seconds kForReason{3};  // of a rank whose memory is gone
+constexpr std::chrono::seconds kForReason{3};  // why the memory of a rank is gone
 
 enum class Type : std::uint32_t {
     Message,   // followed by the bytes

@@ -1,4 +1,4 @@
-// Connections of processes that have still to say who they are. Strangers, who say nothing or something else, hold up
+// Connections of processes that have still to name themselves. Strangers, which say nothing or something else, hold up
 // nothing.
 #pragma once
 
@@ -36,7 +36,7 @@ class Reception {
     const Listener &listener_;
     const std::size_t size_;
     std::deque<Caller> callers_;
-    int error_ = 0;  // of the newest accept
+    int error_ = 0;  // reason why the newest accept failed; 0: it did not
 };
 
 }  // namespace hccl

@@ -17,7 +17,7 @@ constexpr Time kNever = Time::max();
 class Socket {
   public:
     Socket() = default;
-    explicit Socket(int descriptor) : descriptor_(descriptor) {}  // of open_descriptor()
+    explicit Socket(int descriptor) : descriptor_(descriptor) {}  // comes from open_descriptor()
     Socket(Socket &&other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
     Socket &operator=(Socket &&other) noexcept {
         std::swap(descriptor_, other.descriptor_);

@@ -126,6 +126,7 @@ constexpr UseOfFunction kUses[] = {
     {Function::aclmdlRIExecuteAsync, Use::Refused},
     {Function::aclmdlRIUnbindStream, Use::Refused},
     {Function::aclmdlRIEndTask, Use::Refused},
+    {Function::aclsimGetGraph, Use::Itself},
     {Function::aclsimRunOperator, Use::Refused},
 };
 

@@ -40,7 +40,7 @@ class PageFile {
     bool is_ours() const;
 
     const int file_;
-    std::uint64_t device_ = 0;  // of the file, and its number there
+    std::uint64_t device_ = 0;  // identity of the file: its device, and its number there
     std::uint64_t number_ = 0;
 };
 
