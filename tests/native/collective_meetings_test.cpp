@@ -137,8 +137,9 @@ void wrong_tables_are_refused() {
         const char *reason;
     };
     HcclComm comm = nullptr;
-    for (const Case &each : {Case{{0, 0}, "two devices with rank_id 0"},
-                             Case{{0, 5}, "2 devices, but none with rank_id 1"}, Case{{1, 2}, "no device with rank_id 0"}}) {
+    for (const Case &each :
+         {Case{{0, 0}, "two devices with rank_id 0"}, Case{{0, 5}, "2 devices, but none with rank_id 1"},
+          Case{{1, 2}, "no device with rank_id 0"}}) {
         const std::string table = written(table_of(each.ids));
         CHECK_REFUSED(HCCL_E_PARA, each.reason, HcclCommInitClusterInfo(table.c_str(), 0, &comm));
         fs::remove(table);
