@@ -61,7 +61,7 @@ def attended(q, k, v, scale, left_out=None, bias=0.0):
 
 def takes(name, *arguments):
     """Return whether the release's operator has the arguments; from 2.12 on, all that the programs use are there."""
-    overloads = getattr(torch.ops.npu, name, None)
+    overloads = getattr(torch.ops.npu, name, None) or getattr(torch.ops.atb, name, None)
     known = {each.name for each in overloads.default._schema.arguments} if overloads else set()
     has_all = bool(known) and known.issuperset(arguments)
     assert has_all or RELEASE < (2, 12), (name, arguments)
