@@ -36,6 +36,10 @@ def left():
     return device.memory_info.free, counted("aclrtGetStreamAvailableNum"), counted("aclrtGetEventAvailNum")
 """
 
+# A program that ended early would have tried nothing.
+_END_SAID = "tried all\n"
+_END = f"\nprint({_END_SAID!r}, end='', flush=True)\n"
+
 _DEVICE = """
 device = Device(0)
 device.set_current()
@@ -50,10 +54,11 @@ def attack(programs: Any, tmp_path: Path) -> Attack:
 
     def run(script: str, seed: int, *, device: bool = True, **variables: object) -> str:
         path = tmp_path / f"seed_{seed}.py"
-        path.write_text(_BEGINNING + _DEVICE * device + textwrap.dedent(script), encoding="utf-8")
+        path.write_text(_BEGINNING + _DEVICE * device + textwrap.dedent(script) + _END, encoding="utf-8")
         ended = programs.run(path, str(seed), variables={name: str(value) for name, value in variables.items()})
         said = f"{ended.stdout}{ended.stderr}"
         assert ended.returncode == 0, f"ASCEND_RT_TEST_SEED={seed}: status {ended.returncode}\n{said}"
-        return str(ended.stdout)
+        assert ended.stdout.endswith(_END_SAID), f"ASCEND_RT_TEST_SEED={seed}: ended early\n{said}"
+        return str(ended.stdout.removesuffix(_END_SAID))
 
     return run

@@ -71,4 +71,4 @@ stream.synchronize()
 
 def test_children_end_and_the_parent_goes_on(attack: Callable[..., str]) -> None:
     for seed in seeds(4):
-        attack(SCRIPT, seed)
+        assert attack(SCRIPT, seed) == ""

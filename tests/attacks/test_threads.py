@@ -84,4 +84,4 @@ assert after == before, (before, after)
 
 def test_threads_share_handles(attack: Callable[..., str]) -> None:
     for seed in seeds(4):
-        attack(SCRIPT, seed)
+        assert attack(SCRIPT, seed) == ""
