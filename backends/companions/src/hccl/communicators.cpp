@@ -218,6 +218,8 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms) {
                     refusals[rank] = {HCCL_E_SYSCALL, text_of(error)};
                 } catch (const std::bad_alloc &) {
                     refusals[rank] = {HCCL_E_MEMORY, "host out of RAM"};
+                } catch (const std::exception &error) {
+                    refusals[rank] = {HCCL_E_SYSCALL, error.what()};
                 }
                 aclrtResetDevice(devices[rank]);  // the program sets the devices that it works with
             });

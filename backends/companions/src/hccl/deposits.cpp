@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
-#include <random>
 #include <string>
 
 #include "hccl/descriptors.h"
@@ -48,12 +48,13 @@ bool is_shared_pages(const std::string &path) {
 
 std::unique_ptr<SharedPages> SharedPages::create() {
     Socket file(open_descriptor([] { return memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING); }));
+    std::uint64_t mark = 0;
     const bool is_ready = file.is_open() && ftruncate(file.descriptor(), static_cast<off_t>(kSize)) == 0 &&
-                          fcntl(file.descriptor(), F_ADD_SEALS, kSeals) == 0;
+                          fcntl(file.descriptor(), F_ADD_SEALS, kSeals) == 0 &&
+                          getrandom(&mark, sizeof mark, 0) == static_cast<ssize_t>(sizeof mark);
     std::unique_ptr<SharedPages> pages = is_ready ? map(std::move(file)) : nullptr;
     if (pages != nullptr) {
-        std::random_device random;
-        header(*pages).mark = std::uint64_t{random()} << 32 | random();
+        header(*pages).mark = mark;
     }
     return pages;
 }

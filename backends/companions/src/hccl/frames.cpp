@@ -339,8 +339,7 @@ void Network::match(Receiving &receiving, const Frame &frame) {
     if (run.disagreement_) {
         return;
     }
-    if (!(receiving.signature == frame.signature) && frame.signature.kind == Kind::SendRecv &&
-        receiving.signature.kind == Kind::SendRecv) {
+    if (!(receiving.signature == frame.signature) && frame.key.is_direct != 0) {
         run.disagreement_ = {receiving.rank, "sends " + elements_of(frame.signature) + ", this rank receives " +
                                                  elements_of(receiving.signature)};
     } else if (!(receiving.signature == frame.signature)) {

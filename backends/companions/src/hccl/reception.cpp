@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kForMessage{10};
 constexpr std::size_t kMostCallers = 1024;
 constexpr std::chrono::milliseconds kBetweenLooks{1000};
-constexpr std::chrono::milliseconds kForDescriptors{20};  // until others may have closed some
+constexpr std::chrono::milliseconds kForResources{20};  // until others may have given some back
 
 }  // namespace
 
@@ -57,9 +57,13 @@ void Reception::accept_all() {
             }
         } else if (errno == EINVAL) {
             refuse(HCCL_E_UNAVAIL, "the ranks are not awaited any more");
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            error_ = errno == EAGAIN ? 0 : errno;
+        } else if (errno == EAGAIN) {
             return;
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            error_ = errno;
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            refuse(HCCL_E_TCP_CONNECT, std::string("accept: ") + std::strerror(errno));
         }
     }
 }
@@ -81,7 +85,7 @@ bool Reception::receive(Caller &caller) const {
 
 void Reception::await(Time deadline) {
     if (error_ != 0) {
-        std::this_thread::sleep_for(kForDescriptors);
+        std::this_thread::sleep_for(kForResources);
         return;
     }
     std::vector<pollfd> polled{{listener_.descriptor(), POLLIN, 0}};

@@ -2,7 +2,6 @@
 // nothing.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <utility>
@@ -36,7 +35,7 @@ class Reception {
     const Listener &listener_;
     const std::size_t size_;
     std::deque<Caller> callers_;
-    int error_ = 0;  // reason why the newest accept failed; 0: it did not
+    int error_ = 0;  // why the host could not accept a connection just now; 0: it could
 };
 
 }  // namespace hccl

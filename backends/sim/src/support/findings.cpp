@@ -71,7 +71,7 @@ class File {
         if (file_ < 0) {
             note_failure(path().c_str());
         }
-        return file_ >= 0;
+        return file_ >= 0 && fstat(file_, &opened_) == 0;
     }
     static std::string path() { return checked_process().directory + "/" + std::to_string(getpid()) + ".jsonl"; }
     bool open_file() {
