@@ -199,6 +199,8 @@ def _expanded(
 ) -> tuple[Tensor, Tensor]:
     """Return the rows of all places, and their scales; a place without a row is zero."""
     is_empty = places.pair < 0
+    if len(x) == 0:  # all places are without a row; programs may pass scales that are as empty
+        x, scale = x.new_zeros(1, *x.shape[1:]), scale if quant_mode == 0 else None
     rows = places.pair.clamp(min=0) // per_row
     expanded = x[rows].masked_fill(is_empty.unsqueeze(-1), 0)
     if quant_mode == -1:

@@ -169,6 +169,13 @@ def capacities():
     with np.errstate(invalid="ignore"):
         quotient = np.nan_to_num(expected * factors[:, None] / wanted[..., None])
     assert np.abs(found.cpu().numpy() - quotient).max() <= 0.501
+    for given, rows in (({"expert_num": expert_num, "active_expert_range": [0, expert_num]}, 0), (options, 8)):
+        for scale, mode in ((None, 1), (torch.zeros(0).npu(), 1), (torch.zeros(0).npu(), -1), (None, -1)):
+            found = torch_npu.npu_moe_init_routing_v2(
+                npu(numbers(0, 8)), npu(np.zeros((0, 2), np.int32)), scale=scale, quant_mode=mode, **given
+            )
+            assert (found[0].numel(), len(found[3].flatten())) == (rows * 8, rows), (given, mode)
+            assert not any(each.cpu().any() for each in found)
 
 
 def refusals():
