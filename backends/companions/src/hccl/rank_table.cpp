@@ -1,9 +1,9 @@
 #include "hccl/rank_table.h"
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "refusal.h"
 #include "support/json.h"
@@ -19,12 +19,16 @@ constexpr long kUsualPort = 60000;
 
 std::string read(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
-    std::stringstream text;
-    text << file.rdbuf();  // fails for a directory, without an exception
-    if (!file.is_open() || text.fail() || text.str().size() > aclsim::kLongestJson) {
+    std::string text;
+    std::array<char, 4096> block{};
+    do {
+        file.read(block.data(), block.size());  // fails for a directory, without an exception
+        text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+    } while (file.good() && text.size() <= aclsim::kLongestJson);
+    if (!file.is_open() || file.bad() || text.size() > aclsim::kLongestJson) {
         refuse(HCCL_E_OPEN_FILE_FAILURE, "the rank table " + path + " cannot be read");
     }
-    return text.str();
+    return text;
 }
 
 const Json &member(const Json &object, const char *name, const std::string &path) {
