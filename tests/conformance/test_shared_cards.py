@@ -31,7 +31,10 @@ DEVICES = 64
 
 @pytest.fixture
 def cards() -> Iterator[Callable[[], int]]:
-    """Return a function for unused numbers of cards: not the usual ones, nor those of other tests."""
+    """Return a function for unused numbers of cards: not the usual ones, nor those of other tests.
+
+    Killed processes of an earlier test may have left a card's file, which no process of a test without root removes.
+    """
     with ExitStack() as taken:
 
         def next_card() -> int:
@@ -39,6 +42,8 @@ def cards() -> Iterator[Callable[[], int]]:
                 mark = taken.enter_context(socket.socket(socket.AF_UNIX))
                 try:
                     mark.bind(f"\0ascend_rt-test-card-{card}")  # a name without a file, free when the socket is closed
+                    for left in files_of(environment_of(card)):
+                        left.unlink(missing_ok=True)
                 except OSError:
                     continue
                 return card
