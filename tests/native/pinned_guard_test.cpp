@@ -119,6 +119,26 @@ void a_load_of_memory_that_a_task_writes_is_told_although_the_task_has_ended() {
     CHECK(it.pinned[0] == 9 && it.facts.told.size() == 2);
 }
 
+void a_record_in_an_idle_stream_closes_an_opened_page() {
+    Bench it;
+    aclrtEvent event = nullptr;
+    CHECK_OK(aclrtCreateEvent(&event));
+    CHECK(aclsimHold(1) == 0);
+    it.send();
+    it.pinned[5] = 2;
+    CHECK(aclsimHold(0) == 0);
+    while (it.facts.ends == 0) {
+        std::this_thread::yield();
+    }
+    it.pinned[6] = 2;
+    CHECK(it.facts.told.size() == 1);
+    CHECK_OK(aclrtRecordEvent(event, it.other));
+    it.pinned[6] = 3;
+    CHECK(it.facts.told.size() == 2 && it.told(1, it.pinned + 6, AccessMode::Write));
+    CHECK_OK(aclrtSynchronizeStream(it.stream));
+    CHECK_OK(aclrtDestroyEvent(event));
+}
+
 void the_host_learns_through_other_streams() {
     Bench it;
     aclrtEvent event = nullptr;
@@ -338,6 +358,7 @@ int main() {
     setenv("ASCEND_RT_SIM_CHECK", "races", 1);
     CHECK_OK(aclrtSetDevice(0));
     a_store_to_memory_that_a_task_reads_is_told();
+    a_record_in_an_idle_stream_closes_an_opened_page();
     a_load_of_memory_that_a_task_writes_is_told_although_the_task_has_ended();
     the_host_learns_through_other_streams();
     bytes_beside_those_of_a_task_are_free();

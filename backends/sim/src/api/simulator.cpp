@@ -37,7 +37,7 @@ std::atomic<bool> g_started{false};
 // Parts, in the order in which they depend on each other.
 struct Simulator::Parts {
     Parts(Core &core, Machine &machine)
-        : stall(core, submission_calls),
+        : stall(core),
           models(machine),
           labels(machine),
           memory(machine),
@@ -56,7 +56,7 @@ struct Simulator::Parts {
           strict(machine),
           pinned_guard(core) {}
 
-    SubmissionCalls submission_calls;
+    NotedCalls noted_calls;
     Stall stall;
     Models models;
     Labels labels;
@@ -117,10 +117,12 @@ Simulator::Simulator(const SimulatorOptions &options)
         core.add_observer(memory_check);
     }
     if (config().checks_races) {
-        core.add_observer(RaceCheck::start());
-    }
-    if (config().checks_deadlocks) {
-        core.add_observer(parts_.submission_calls);
+        RaceCheck &check = RaceCheck::start();
+        core.add_observer(check);
+        stall.set_calls(check);
+    } else if (config().checks_deadlocks) {
+        core.add_observer(parts_.noted_calls);
+        stall.set_calls(parts_.noted_calls);
     }
     if (config().checks_races && kProtectsPages) {
         parts_.pinned_guard.turn_on();

@@ -450,7 +450,7 @@ bool Stall::look(HostWait &wait, Lock &lock, const std::vector<aclsimThread> &th
                      text_of(core_, chain_of(wait, mobility)));
         return false;
     }
-    DeadlockCollector collector(core_, mobility, calls_);
+    DeadlockCollector collector(core_, mobility, *calls_);
     Deadlock found = collector.collect(wait, threads);
     bool is_new = collector.streams().empty();
     for (const Stream *stream : collector.streams()) {

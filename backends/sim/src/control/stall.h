@@ -16,7 +16,9 @@ namespace aclsim {
 // Guarded by the engine lock.
 class Stall final : public StallReporter {
   public:
-    Stall(Core &core, const SubmissionCalls &calls) : core_(core), calls_(calls) {}
+    explicit Stall(Core &core) : core_(core) {}
+    // Required by the check for deadlocks.
+    void set_calls(const SubmissionCalls &calls) REQUIRES(engine_lock) { calls_ = &calls; }
     void explain_stall(HostWait &wait) override REQUIRES(engine_lock);
     bool look_for_deadlock(HostWait &wait, Lock &lock) override REQUIRES(engine_lock);
     void set_thread_provider(aclsimThreadProvider provider) REQUIRES(engine_lock) { provider_ = provider; }
@@ -29,7 +31,7 @@ class Stall final : public StallReporter {
     std::vector<aclsimThread> ask_for_threads(Lock &lock) const REQUIRES(engine_lock);
 
     Core &core_;
-    const SubmissionCalls &calls_;
+    const SubmissionCalls *calls_ GUARDED_BY(engine_lock) = nullptr;
     aclsimThreadProvider provider_ GUARDED_BY(engine_lock) = nullptr;
     aclsimThreadDescriber describer_ GUARDED_BY(engine_lock) = nullptr;
     using Key = std::pair<std::uint64_t, std::uint64_t>;  // stream and sequence number of its head

@@ -40,6 +40,14 @@ void Core::tell_submitted(const Moment &now, const Stream &stream, const Task &t
 
 void Core::submit_told(Stream &stream, Task &task, Keep keep) {
     const Moment now = observers_.moment();
+    if (task.info().has(kEndsAtOnce)) {
+        task.start(stream);
+        complete_up_to(task.sequence, stream, task);
+        observers_.tell_at<kTasks>(now, &Observer::passed, stream, task, describe_submission(), thread_number());
+        hand_over_accesses();
+        pump();
+        return;
+    }
     tell_submitted(now, stream, task);
     Start start{};
     try {

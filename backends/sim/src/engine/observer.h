@@ -75,6 +75,13 @@ class Observer {
     virtual void started(const Moment &, const Stream &, const Task &, std::uint32_t /*thread*/) REQUIRES(engine_lock) {
     }
     virtual void ended(const Moment &, const Stream &, const Task &, std::uint32_t /*thread*/) REQUIRES(engine_lock) {}
+    // Replaces submitted(), started() and ended() for a task with kEndsAtOnce whose stream was idle.
+    virtual void passed(const Moment &now, const Stream &stream, const Task &task, const Submission &how,
+                        std::uint32_t thread) REQUIRES(engine_lock) {
+        submitted(now, stream, task, how);
+        started(now, stream, task, thread);
+        ended(now, stream, task, thread);
+    }
     // Replaces ended() for a task that was dropped.
     virtual void dropped(const Moment &, const Stream &, const Task &, aclError /*reason*/) REQUIRES(engine_lock) {}
     // Reports that a model executes one of its tasks as another task.

@@ -29,6 +29,7 @@ enum TaskTrait : std::uint32_t {
     kIsUnlisted = 1U << 5,      // omitted from prints of graphs
     kIsMark = 1U << 6,          // only marks a point of its stream for profiles
     kNotesBegin = 1U << 7,      // reports its begin itself, and ends later: its work is done outside the engine
+    kEndsAtOnce = 1U << 8,      // where its stream is idle: start() ends it, needs no memory, and reports nothing
 };
 
 // Properties common to all tasks of one type. Each type defines them as a constant in its own file, so that a new

@@ -367,6 +367,14 @@ void PinnedGuard::ended(const Moment &, const Stream &stream, const Task &task, 
     }
 }
 
+// Tasks that use memory, or run code of the program, do not end at once.
+void PinnedGuard::passed(const Moment &, const Stream &, const Task &, const Submission &, std::uint32_t) {
+    if (has_opened_.load(std::memory_order_relaxed)) {
+        const Guard guard(mutex_);
+        close_again();
+    }
+}
+
 void PinnedGuard::dropped(const Moment &now, const Stream &stream, const Task &task, aclError) {
     ended(now, stream, task, 0);
     const Guard guard(mutex_);

@@ -34,6 +34,8 @@ class PinnedGuard final : public Observer {
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
     void started(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
     void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
+    void passed(const Moment &, const Stream &, const Task &, const Submission &, std::uint32_t) override
+        REQUIRES(engine_lock);
     void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
     void replayed(const Moment &, const Stream &, const Task &kept, const Task &replay) override REQUIRES(engine_lock);
     void changed(const Moment &, const Stream &, const Task &former, const Task &now, const Submission &) override

@@ -110,10 +110,11 @@ RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, 
 }
 
 PlaceId RaceCheck::place_of(const Stream &stream, const Task &task) {
-    TaskLabel label;
-    if (task.info().has(kIsKernel) || task.info().has(kNotesBegin)) {
-        task.details().label(stream, label);
+    if (!task.info().has(kIsKernel) && !task.info().has(kNotesBegin)) {
+        return places_.present();
     }
+    TaskLabel label;
+    task.details().label(stream, label);
     return places_.present(label.name);
 }
 
@@ -185,6 +186,11 @@ void RaceCheck::started(const Moment &, const Stream &stream, const Task &task, 
 void RaceCheck::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
     const Guard guard(mutex_);
     detector_.end_task(stream.point(task), /*is_dropped=*/false);
+}
+
+void RaceCheck::passed(const Moment &, const Stream &stream, const Task &task, const Submission &how, std::uint32_t) {
+    const Guard guard(mutex_);
+    detector_.pass(name_of(stream), task.sequence, {caller(), places_.present(), how.batch});
 }
 
 void RaceCheck::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
@@ -369,6 +375,12 @@ void RaceCheck::fact_lost(const Moment &) {
         reports_.stop();  // order may be missing
         reports_.note("the host is out of memory; nothing more is reported");
     }
+}
+
+CallNote RaceCheck::find(const Stream &stream, std::uint64_t sequence) const {
+    const Guard guard(mutex_);
+    const races::Places::Place &place = places_[detector_.place_of({stream.serial, sequence})];
+    return {place.function, place.frames};
 }
 
 void RaceCheck::finish() {

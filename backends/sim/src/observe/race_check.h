@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "engine/observer.h"
+#include "observe/submission_calls.h"
 #include "races/detector.h"
 
 namespace aclsim {
 
 // Facts arrive from threads of all shards, so the state of the check is guarded by its mutex, the innermost lock.
-class RaceCheck final : public Observer {
+class RaceCheck final : public Observer, public SubmissionCalls {
   public:
     // Creates the check of the process, which writes findings, and completes them when the process ends.
     static RaceCheck &start();
@@ -25,6 +26,8 @@ class RaceCheck final : public Observer {
     void stream_destroyed(const Moment &, const Stream &) override REQUIRES(engine_lock);
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
     void started(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
+    void passed(const Moment &, const Stream &, const Task &, const Submission &, std::uint32_t) override
+        REQUIRES(engine_lock);
     void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);
     void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
     void replayed(const Moment &, const Stream &, const Task &kept, const Task &replay) override REQUIRES(engine_lock);
@@ -61,6 +64,7 @@ class RaceCheck final : public Observer {
     void part_named(const Moment &, const void *address, const char *name) override REQUIRES(engine_lock);
     void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
+    CallNote find(const Stream &stream, std::uint64_t sequence) const override REQUIRES(engine_lock);
     void finish();  // reports all that is known
 
   private:
@@ -71,7 +75,7 @@ class RaceCheck final : public Observer {
     // The stream reaches the allocation or the free of a block.
     void reach(std::uint64_t number, Point task, races::Mode mode);
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     races::Places places_;
     races::Reports reports_;
     races::Detector detector_;

@@ -4,13 +4,13 @@
 
 namespace aclsim {
 
-CallNote SubmissionCalls::find(const Stream &stream, std::uint64_t sequence) const {
+CallNote NotedCalls::find(const Stream &stream, std::uint64_t sequence) const {
     const Guard guard(mutex_);
     const auto found = calls_.find({stream.serial, sequence});
     return found == calls_.end() ? CallNote() : found->second;
 }
 
-void SubmissionCalls::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
+void NotedCalls::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
     if (!how.origin.is_calling) {
         return;  // a replay, whose note replayed() makes
     }
@@ -22,17 +22,17 @@ void SubmissionCalls::submitted(const Moment &, const Stream &stream, const Task
     }
 }
 
-void SubmissionCalls::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
+void NotedCalls::ended(const Moment &, const Stream &stream, const Task &task, std::uint32_t) {
     const Guard guard(mutex_);
     calls_.erase({stream.serial, task.sequence});
 }
 
-void SubmissionCalls::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
+void NotedCalls::dropped(const Moment &, const Stream &stream, const Task &task, aclError) {
     const Guard guard(mutex_);
     calls_.erase({stream.serial, task.sequence});
 }
 
-void SubmissionCalls::replayed(const Moment &, const Stream &stream, const Task &kept, const Task &replay) {
+void NotedCalls::replayed(const Moment &, const Stream &stream, const Task &kept, const Task &replay) {
     const Guard guard(mutex_);
     const auto found = kept_.find(&kept);
     if (found != kept_.end()) {
@@ -40,7 +40,7 @@ void SubmissionCalls::replayed(const Moment &, const Stream &stream, const Task 
     }
 }
 
-void SubmissionCalls::changed(const Moment &, const Stream &, const Task &, const Task &now, const Submission &) {
+void NotedCalls::changed(const Moment &, const Stream &, const Task &, const Task &now, const Submission &) {
     const Guard guard(mutex_);
     kept_[&now] = CallNote::present();
 }

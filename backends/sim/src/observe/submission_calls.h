@@ -1,4 +1,4 @@
-// Calls that submitted the pending tasks, for reports about tasks that will never end.
+// Calls that submitted the pending tasks, for reports about tasks that will never end. The race check knows them, too.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,21 @@
 
 namespace aclsim {
 
-// Facts arrive from threads of all shards, so the notes are guarded by their mutex, the innermost lock.
-class SubmissionCalls final : public Observer {
+class SubmissionCalls {
   public:
-    SubmissionCalls() : Observer(kTasks | kAllPlaces) {}
     // Returns the call that submitted the task, or that added the kept task that it repeats. The note is empty if the
     // call is not known.
-    CallNote find(const Stream &stream, std::uint64_t sequence) const REQUIRES(engine_lock);
+    virtual CallNote find(const Stream &stream, std::uint64_t sequence) const REQUIRES(engine_lock) = 0;
+
+  protected:
+    ~SubmissionCalls() = default;
+};
+
+// Facts arrive from threads of all shards, so the notes are guarded by their mutex, the innermost lock.
+class NotedCalls final : public Observer, public SubmissionCalls {
+  public:
+    NotedCalls() : Observer(kTasks | kAllPlaces) {}
+    CallNote find(const Stream &stream, std::uint64_t sequence) const override REQUIRES(engine_lock);
 
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
     void ended(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);

@@ -46,6 +46,9 @@ Lane &Detector::lane_of(std::uint64_t serial) {
 
 Lane &Detector::host_lane(std::uint32_t thread) {
     const std::uint32_t key = separates_threads_ ? thread : 0;
+    if (newest_host_.second != nullptr && newest_host_.first == key) {
+        return *newest_host_.second;
+    }
     std::unique_ptr<Lane> &lane = hosts_[key];
     if (lane == nullptr) {
         lane = std::make_unique<Lane>();
@@ -53,6 +56,7 @@ Lane &Detector::host_lane(std::uint32_t thread) {
         lane->number = separates_threads_ ? static_cast<std::uint32_t>(hosts_.size()) : 0;
         lane->id = lanes_++;
     }
+    newest_host_ = {key, lane.get()};
     return *lane;
 }
 
@@ -80,6 +84,9 @@ Action *Detector::find_open(Point task) const {
 }
 
 void Detector::enqueue(Owned action) {
+    if (action->is_over && queue_.empty()) {
+        return see(std::move(action));
+    }
     queue_.push_back(std::move(action));
     drain();
 }
@@ -91,8 +98,7 @@ void Detector::discard(Action &task) {
     task.lane = nullptr;
 }
 
-void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how,
-                      std::vector<Operand> operands) {
+Detector::Owned Detector::make_task(const StreamName &stream, std::uint64_t sequence, const Submitted &how) {
     Lane &lane = lane_of(stream.serial);
     lane.number = stream.number;
     lane.device = stream.device;
@@ -101,13 +107,11 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     }
     Owned action = make(Action::Kind::Task, how.caller.thread);
     action->lane = &lane;
-    action->is_over = false;
     action->sequence = sequence;
     action->batch = how.batch;
     action->launch = how.launch;
     action->kept = how.kept;
     action->place = how.place;
-    action->operands = std::move(operands);
     action->shown = sequence + lane.waits_without_task;
     action->vain = std::exchange(lane.early_vain, {});
     action->after.swap(lane.early);
@@ -118,6 +122,20 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
         action->after.insert(action->after.end(), execution->after.begin(), execution->after.end());
     }
     lane.open.push_back(action.get());
+    return action;
+}
+
+void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how,
+                      std::vector<Operand> operands) {
+    Owned action = make_task(stream, sequence, how);
+    action->is_over = false;
+    action->operands = std::move(operands);
+    enqueue(std::move(action));
+}
+
+void Detector::pass(const StreamName &stream, std::uint64_t sequence, const Submitted &how) {
+    Owned action = make_task(stream, sequence, how);
+    action->lane->newest_over = sequence;
     enqueue(std::move(action));
 }
 
@@ -245,18 +263,19 @@ void Detector::order_after_all(std::vector<Before> &after, PlaceId wait) const {
 }
 
 void Detector::learn(const Caller &caller, Point task, PlaceId place, Learned how) {
-    std::vector<Before> before{{task.stream, task.sequence, place}};
-    if (const Lane *const lane = how == Learned::OfStream ? find_lane(task.stream) : nullptr) {
-        before.insert(before.end(), lane->early.begin(), lane->early.end());
-    }
+    const auto add_to = [&](std::vector<Before> &after) {
+        after.push_back({task.stream, task.sequence, place});
+        if (const Lane *const lane = how == Learned::OfStream ? find_lane(task.stream) : nullptr) {
+            after.insert(after.end(), lane->early.begin(), lane->early.end());
+        }
+    };
     if (Action *const run = how == Learned::Quietly ? nullptr : find_open(caller.task)) {
-        run->after.insert(run->after.end(), before.begin(), before.end());
-        return;
+        return add_to(run->after);
     }
     Owned action = make(Action::Kind::HostLearns, caller.thread);
     action->is_quiet = how == Learned::Quietly;
     action->place = place;
-    action->after = std::move(before);
+    add_to(action->after);
     enqueue(std::move(action));
 }
 
@@ -412,6 +431,9 @@ bool Detector::is_ready(const Action &action) const {
     if (!action.is_over || (!action.lane->parked.empty() && action.lane->parked.front().get() != &action)) {
         return false;
     }
+    if (action.after.empty() && action.gifts.empty()) {
+        return true;
+    }
     const auto is_given = [](const std::shared_ptr<Gift> &gift) { return gift->is_known; };
     const auto is_taken = [&](const Before &it) {
         const Lane *const lane = find_lane(it.stream);
@@ -479,10 +501,14 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
         return;
     }
     const Step step = source->step_of(before.sequence);
-    const Lane::Call *const call = source->call_of(before.sequence);
+    const bool is_known = knowledge.of(source->id) >= step;  // and with it all that the source knew there
     if (before.wait != 0) {
-        reports_.waited(before.wait, lane.number, is_task(action) && knowledge.of(source->id) >= step);
+        reports_.waited(before.wait, lane.number, is_task(action) && is_known);
     }
+    if (is_known && lane.is_host) {
+        return;
+    }
+    const Lane::Call *const call = source->call_of(before.sequence);
     knowledge.learn(source->known_at(step));
     knowledge.learn(source->id, step);
     if (call != nullptr && call->caller != nullptr &&

@@ -62,6 +62,8 @@ class Detector {
 
     // --- streams and tasks ------------------------------------------------------------------------------------------
     void submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how, std::vector<Operand> operands);
+    // Submits a task without accesses that is over already.
+    void pass(const StreamName &stream, std::uint64_t sequence, const Submitted &how);
     // Adds accesses that became known when the task started.
     void add_operands(Point task, const std::vector<Operand> &operands);
     // Replaces the accesses of a task that a model repeats. Returns false if the task was not submitted.
@@ -119,6 +121,7 @@ class Detector {
     Lane *find_lane(std::uint64_t serial) const;
     Lane &host_lane(std::uint32_t thread);
     Owned make(Action::Kind kind, std::uint32_t thread);
+    Owned make_task(const StreamName &stream, std::uint64_t sequence, const Submitted &how);
     Action *find_open(Point task) const;
     void enqueue(Owned action);
     void discard(Action &task);
@@ -151,6 +154,7 @@ class Detector {
     std::unordered_map<std::uint64_t, std::unique_ptr<Lane>> streams_;  // by serial number
     mutable Lane *newest_ = nullptr;                                    // the stream that was looked for last
     std::map<std::uint32_t, std::unique_ptr<Lane>> hosts_;              // by thread; 0: all threads
+    std::pair<std::uint32_t, Lane *> newest_host_{};                    // the one that was looked for last
     std::vector<Lane *> parking_;                                       // lanes with parked actions
     std::vector<std::pair<LaneId, Step>> vacant_;                       // lanes of ended streams
     std::unordered_map<std::uint64_t, EndedStream> ended_;              // the newest, by serial number

@@ -24,12 +24,18 @@ void thin(std::deque<Lane::Change> &history) {
 }  // namespace
 
 ClockRef Lane::known_at(Step step) const {
+    if (has_learned_by(step)) {  // mostly the newest task is asked about
+        return history.empty() ? clock_zero() : history.back().known;
+    }
     const auto after =
         std::upper_bound(history.begin(), history.end(), step, [](Step at, const Change &it) { return at < it.from; });
     return after == history.begin() ? clock_zero() : std::prev(after)->known;
 }
 
 const Lane::Call *Lane::call_of(std::uint64_t sequence) const {
+    if (!calls.empty() && calls.back().sequence == sequence) {
+        return &calls.back();
+    }
     const auto found = std::lower_bound(calls.begin(), calls.end(), sequence,
                                         [](const Call &it, std::uint64_t at) { return it.sequence < at; });
     return found != calls.end() && found->sequence == sequence ? &*found : nullptr;

@@ -40,7 +40,7 @@ class RecordTask final : public Task {
           event_(std::move(event)),
           signal_(std::move(signal)),
           record_(signal_ ? ++signal_->newest_record : 0) {}
-    const TaskInfo &info() const override { return kEventRecord; }
+    const TaskInfo &info() const override { return signal_ ? kEventRecord : kUnsignalledRecord; }
     bool stays_in_shard(const Stream &stream) const override REQUIRES(engine_lock) {
         return event_->stays_in_shard_with(stream, signal_.get());
     }

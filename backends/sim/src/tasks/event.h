@@ -23,6 +23,7 @@ class Core;
 
 // Shared by the records, waits and resets of all kinds of events.
 inline constexpr TaskInfo kEventRecord{"EVENT_RECORD", "a record", 0, Cost::Record};
+inline constexpr TaskInfo kUnsignalledRecord{"EVENT_RECORD", "a record", kEndsAtOnce, Cost::Record};
 inline constexpr TaskInfo kEventWait{"EVENT_WAIT", "a wait", 0, Cost::Wait};
 inline constexpr TaskInfo kEventReset{"EVENT_RESET"};
 
