@@ -332,6 +332,33 @@ void no_operation_blocks_another(const Rank &rank) {
     CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(second));
 }
 
+// Without another thread, which would have to be woken.
+void an_operation_for_which_all_has_come_is_over_when_its_call_returns(const Rank &rank) {
+    constexpr std::size_t kCount = 3;
+    const Memory<std::int32_t> from(content_of<std::int32_t>(rank.number, kCount)), all(kCount * rank.size);
+    const auto call = [&] {
+        CHECK_HCCL(HCCL_SUCCESS,
+                   HcclAllGather(from.data(), all.data(), kCount, HCCL_DATA_TYPE_INT32, rank.comm, rank.stream));
+    };
+    rank.synchronize();
+    if (rank.number > 0) {
+        call();
+    }
+    rank.gather();
+    if (rank.number == 0) {
+        call();
+        aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+        CHECK_OK(aclrtStreamQuery(rank.stream, &status));
+        CHECK(status == ACL_STREAM_STATUS_COMPLETE);
+    }
+    rank.synchronize();
+    const std::vector<std::int32_t> gathered = all.get();
+    for (std::uint32_t other = 0; other < rank.size; ++other) {
+        const auto part = gathered.begin() + static_cast<std::ptrdiff_t>(other * kCount);
+        CHECK(std::vector<std::int32_t>(part, part + kCount) == content_of<std::int32_t>(other, kCount));
+    }
+}
+
 void a_graph_repeats_operations(const Rank &rank) {
     constexpr std::size_t kCount = 20000;
     const Memory<float> value(std::vector<float>(kCount, 1.0F));
@@ -622,6 +649,7 @@ void all_of_it(std::uint32_t size) {
         ranks_send_and_receive(rank);
         many_messages_are_under_way(rank);
         no_operation_blocks_another(rank);
+        an_operation_for_which_all_has_come_is_over_when_its_call_returns(rank);
         a_graph_repeats_operations(rank);
         replays_and_other_operations_alternate(rank);
         groups_begin_together(rank);

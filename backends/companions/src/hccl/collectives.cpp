@@ -5,7 +5,9 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "hccl/data_type.h"
 
@@ -71,6 +73,17 @@ Slice piece_of(std::size_t chunk, std::size_t index) {
     return {begin, std::min(begin + size, chunk) - begin};
 }
 
+// Sends each rank its part, piece by piece.
+void send_parts(const Run &run, Transfers &transfers, const void *from, const std::vector<Slice> &parts) {
+    for (std::uint32_t other = 0; other < run.network.size(); ++other) {
+        for (std::size_t i = 0; other != run.network.rank() && i < pieces_of(parts[other].size); ++i) {
+            const Slice piece = piece_of(parts[other].size, i);
+            transfers.send(other, static_cast<std::uint16_t>(i), at(from, parts[other].offset + piece.offset),
+                           piece.size);
+        }
+    }
+}
+
 // Collects the part of this rank from all ranks, piece by piece, and reduces it, while they do the same with theirs.
 // The order of the operands is that of the chunk in which a part lies.
 class PartReduction {
@@ -87,15 +100,7 @@ class PartReduction {
           rank_(run.network.rank()),
           scratch_size_(std::min(parts[rank_].size, piece_size(parts[rank_].size))) {}
 
-    // Returns before the other ranks have taken all that this one sends.
     void reduce_to(void *to) {
-        for (std::uint32_t other = 0; other < size_; ++other) {
-            for (std::size_t i = 0; other != rank_ && i < pieces_of(parts_[other].size); ++i) {
-                const Slice piece = piece_of(parts_[other].size, i);
-                sendings_.send(other, static_cast<std::uint16_t>(i), at(from_, parts_[other].offset + piece.offset),
-                               piece.size);
-            }
-        }
         const std::size_t pieces = pieces_of(parts_[rank_].size);
         receive(0);
         for (std::size_t i = 0; i < pieces; ++i) {
@@ -106,7 +111,6 @@ class PartReduction {
             reduce_piece(i, to);
         }
     }
-    void wait() { sendings_.wait(); }
 
   private:
     char *scratch(std::size_t index, std::uint32_t rank) { return scratch_[index % 2].get() + rank * scratch_size_; }
@@ -164,19 +168,22 @@ class PartReduction {
     const std::size_t scratch_size_;
     std::array<std::unique_ptr<char[]>, 2> scratch_;
     std::array<std::optional<Transfers>, 2> receivings_;
-    Transfers sendings_{run_};
 };
 
 // Finds ranks that call something else, before an operation in which they might not hear from each other.
-void agree(Run &run) {
+void agree(const Run &run, Transfers &transfers) {
     const std::uint32_t size = run.network.size();
     if (size == 1) {
         return;
     }
-    Transfers transfers(run);
     transfers.send((run.network.rank() + 1) % size, kAgreement, nullptr, 0);
     transfers.receive((run.network.rank() + size - 1) % size, kAgreement, nullptr, 0);
     transfers.wait();
+}
+
+std::size_t total_of(const std::vector<Slice> &slices) {
+    return std::accumulate(slices.begin(), slices.end(), std::size_t{0},
+                           [](std::size_t sum, const Slice &slice) { return sum + slice.size; });
 }
 
 }  // namespace
@@ -189,134 +196,154 @@ std::vector<Slice> equal_slices(std::uint32_t ranks, std::size_t size) {
     return slices;
 }
 
-void all_reduce(Run &run, const void *from, void *to, const Reduction &reduction) {
-    const std::uint32_t size = run.network.size(), rank = run.network.rank();
-    const std::size_t width = width_of(reduction.type);
-    const std::vector<Slice> chunks = chunks_of_all_reduce(size, reduction.count * width, width);
-    PartReduction part(run, from, chunks, chunks, reduction);
-    part.reduce_to(at(to, chunks[rank].offset));
-    // A result may overwrite what its rank was sent: it comes when that rank has taken it.
-    Transfers transfers(run);
-    for (std::uint32_t other = 0; other < size; ++other) {
-        if (other != rank) {
-            transfers.send(other, kResults, at(to, chunks[rank].offset), chunks[rank].size);
-            transfers.receive(other, kResults, at(to, chunks[other].offset), chunks[other].size);
-        }
-    }
-    transfers.wait();
-    part.wait();
-}
-
-void reduce(Run &run, const void *from, void *to, const Reduction &reduction, std::uint32_t root) {
-    agree(run);
-    const std::uint32_t size = run.network.size(), rank = run.network.rank();
-    const std::size_t width = width_of(reduction.type);
-    const std::vector<Slice> chunks = chunks_of_reduce(size, reduction.count * width, width);
-    std::unique_ptr<char[]> scratch;
-    char *result = nullptr;
-    if (rank == root) {
-        result = at(to, chunks[rank].offset);
-    } else {
-        scratch.reset(new char[std::max<std::size_t>(chunks[rank].size, 1)]);
-        result = scratch.get();
-    }
-    PartReduction part(run, from, chunks, chunks, reduction);
-    part.reduce_to(result);
-    Transfers transfers(run);
-    if (rank != root) {
-        transfers.send(root, kResults, result, chunks[rank].size);
-    }
-    for (std::uint32_t other = 0; rank == root && other < size; ++other) {
-        if (other != rank) {
-            transfers.receive(other, kResults, at(to, chunks[other].offset), chunks[other].size);
-        }
-    }
-    transfers.wait();
-    part.wait();
-}
-
-void reduce_scatter(Run &run, const void *from, const std::vector<Slice> &slices, void *to,
-                    const Reduction &reduction) {
-    const std::size_t width = width_of(reduction.type);
-    std::size_t total = 0;
-    for (const Slice &slice : slices) {
-        total = std::max(total, slice.offset + slice.size);
-    }
-    const std::vector<Slice> chunks = chunks_of_all_reduce(run.network.size(), total, width);
-    PartReduction part(run, from, slices, chunks, reduction);
-    part.reduce_to(to);
-    part.wait();
-}
-
-void broadcast(Run &run, void *data, std::size_t size, std::uint32_t root) {
-    agree(run);
-    Transfers transfers(run);
-    for (std::uint32_t other = 0; run.network.rank() == root && other < run.network.size(); ++other) {
-        if (other != root) {
-            transfers.send(other, 0, data, size);
-        }
-    }
-    if (run.network.rank() != root) {
-        transfers.receive(root, 0, data, size);
-    }
-    transfers.wait();
-}
-
-void scatter(Run &run, const void *from, void *to, std::size_t size, std::uint32_t root) {
-    agree(run);
-    Transfers transfers(run);
-    for (std::uint32_t other = 0; run.network.rank() == root && other < run.network.size(); ++other) {
-        if (other != root) {
-            transfers.send(other, 0, at(from, other * size), size);
-        }
-    }
-    if (run.network.rank() == root) {
-        copy(to, at(from, root * size), size);
-    } else {
-        transfers.receive(root, 0, to, size);
-    }
-    transfers.wait();
-}
-
-void exchange(Run &run, const void *from, const std::vector<Slice> &sent, void *to,
-              const std::vector<Slice> &received) {
-    const std::uint32_t size = run.network.size(), rank = run.network.rank();
-    Transfers transfers(run);
-    for (std::uint32_t distance = 1; distance < size; ++distance) {
-        const std::uint32_t target = (rank + distance) % size, source = (rank + size - distance) % size;
-        transfers.send(target, 0, at(from, sent[target].offset), sent[target].size);
-        transfers.receive(source, 0, at(to, received[source].offset), received[source].size);
-    }
-    copy(at(to, received[rank].offset), at(from, sent[rank].offset), std::min(sent[rank].size, received[rank].size));
-    transfers.wait();
-}
-
-void barrier(Run &run) {
-    const std::vector<Slice> nothing(run.network.size(), Slice{0, 0});
-    exchange(run, nullptr, nothing, nullptr, nothing);
-}
-
-void send_and_receive(Run &run, const std::vector<Message> &messages) {
-    Transfers transfers(run);
-    std::deque<const Message *> to_itself;
-    for (const Message &message : messages) {
-        if (message.rank == run.network.rank()) {
-            if (message.is_sent) {
-                to_itself.push_back(&message);
+Steps all_reduce(const void *from, void *to, const Reduction &reduction) {
+    const std::size_t width = width_of(reduction.type), total = reduction.count * width;
+    const auto open = [=](Run &run, Transfers &transfers) {
+        send_parts(run, transfers, from, chunks_of_all_reduce(run.network.size(), total, width));
+    };
+    const auto finish = [=](Run &run, Transfers &sendings) {
+        const std::uint32_t size = run.network.size(), rank = run.network.rank();
+        const std::vector<Slice> chunks = chunks_of_all_reduce(size, total, width);
+        PartReduction(run, from, chunks, chunks, reduction).reduce_to(at(to, chunks[rank].offset));
+        // A result may overwrite what its rank was sent: it comes when that rank has taken it.
+        Transfers transfers(run);
+        for (std::uint32_t other = 0; other < size; ++other) {
+            if (other != rank) {
+                transfers.send(other, kResults, at(to, chunks[rank].offset), chunks[rank].size);
+                transfers.receive(other, kResults, at(to, chunks[other].offset), chunks[other].size);
             }
-        } else if (message.is_sent) {
-            transfers.send_direct(message.rank, message.number, message.signature, message.data, message.size);
+        }
+        transfers.wait();
+        sendings.wait();
+    };
+    return {open, total, finish};
+}
+
+Steps reduce(const void *from, void *to, const Reduction &reduction, std::uint32_t root) {
+    const auto finish = [=](Run &run, Transfers &transfers) {
+        agree(run, transfers);
+        const std::uint32_t size = run.network.size(), rank = run.network.rank();
+        const std::size_t width = width_of(reduction.type);
+        const std::vector<Slice> chunks = chunks_of_reduce(size, reduction.count * width, width);
+        std::unique_ptr<char[]> scratch;
+        char *result = nullptr;
+        if (rank == root) {
+            result = at(to, chunks[rank].offset);
         } else {
-            transfers.receive_direct(message.rank, message.number, message.signature, message.data, message.size);
+            scratch.reset(new char[std::max<std::size_t>(chunks[rank].size, 1)]);
+            result = scratch.get();
         }
-    }
+        send_parts(run, transfers, from, chunks);
+        PartReduction(run, from, chunks, chunks, reduction).reduce_to(result);
+        if (rank != root) {
+            transfers.send(root, kResults, result, chunks[rank].size);
+        }
+        for (std::uint32_t other = 0; rank == root && other < size; ++other) {
+            if (other != rank) {
+                transfers.receive(other, kResults, at(to, chunks[other].offset), chunks[other].size);
+            }
+        }
+        transfers.wait();
+    };
+    return {nullptr, 0, finish};
+}
+
+Steps reduce_scatter(const void *from, std::vector<Slice> slices, void *to, const Reduction &reduction) {
+    const std::size_t opening_size = total_of(slices);
+    const auto parts = std::make_shared<const std::vector<Slice>>(std::move(slices));
+    const auto open = [=](Run &run, Transfers &transfers) { send_parts(run, transfers, from, *parts); };
+    const auto finish = [=](Run &run, Transfers &transfers) {
+        std::size_t total = 0;
+        for (const Slice &part : *parts) {
+            total = std::max(total, part.offset + part.size);
+        }
+        const std::vector<Slice> chunks = chunks_of_all_reduce(run.network.size(), total, width_of(reduction.type));
+        PartReduction(run, from, *parts, chunks, reduction).reduce_to(to);
+        transfers.wait();
+    };
+    return {open, opening_size, finish};
+}
+
+Steps broadcast(void *data, std::size_t size, std::uint32_t root) {
+    const auto finish = [=](Run &run, Transfers &transfers) {
+        agree(run, transfers);
+        for (std::uint32_t other = 0; run.network.rank() == root && other < run.network.size(); ++other) {
+            if (other != root) {
+                transfers.send(other, 0, data, size);
+            }
+        }
+        if (run.network.rank() != root) {
+            transfers.receive(root, 0, data, size);
+        }
+        transfers.wait();
+    };
+    return {nullptr, 0, finish};
+}
+
+Steps scatter(const void *from, void *to, std::size_t size, std::uint32_t root) {
+    const auto finish = [=](Run &run, Transfers &transfers) {
+        agree(run, transfers);
+        for (std::uint32_t other = 0; run.network.rank() == root && other < run.network.size(); ++other) {
+            if (other != root) {
+                transfers.send(other, 0, at(from, other * size), size);
+            }
+        }
+        if (run.network.rank() == root) {
+            copy(to, at(from, root * size), size);
+        } else {
+            transfers.receive(root, 0, to, size);
+        }
+        transfers.wait();
+    };
+    return {nullptr, 0, finish};
+}
+
+Steps exchange(const void *from, std::vector<Slice> sent, void *to, std::vector<Slice> received) {
+    const std::size_t opening_size = total_of(sent);
+    const auto open = [=, sent = std::move(sent), received = std::move(received)](Run &run, Transfers &transfers) {
+        const std::uint32_t size = run.network.size(), rank = run.network.rank();
+        for (std::uint32_t distance = 1; distance < size; ++distance) {
+            const std::uint32_t target = (rank + distance) % size, source = (rank + size - distance) % size;
+            transfers.send(target, 0, at(from, sent[target].offset), sent[target].size);
+            transfers.receive(source, 0, at(to, received[source].offset), received[source].size);
+        }
+        copy(at(to, received[rank].offset), at(from, sent[rank].offset),
+             std::min(sent[rank].size, received[rank].size));
+    };
+    return {open, opening_size, nullptr};
+}
+
+Steps barrier(std::uint32_t ranks) {
+    const std::vector<Slice> nothing(ranks, Slice{0, 0});
+    return exchange(nullptr, nothing, nullptr, nothing);
+}
+
+Steps send_and_receive(std::vector<Message> messages) {
+    std::size_t opening_size = 0;
     for (const Message &message : messages) {
-        if (message.rank == run.network.rank() && !message.is_sent) {
-            copy(message.data, to_itself.front()->data, message.size);
-            to_itself.pop_front();
-        }
+        opening_size += message.is_sent ? message.size : 0;
     }
-    transfers.wait();
+    const auto open = [messages = std::move(messages)](Run &run, Transfers &transfers) {
+        std::deque<const Message *> to_itself;
+        for (const Message &message : messages) {
+            if (message.rank == run.network.rank()) {
+                if (message.is_sent) {
+                    to_itself.push_back(&message);
+                }
+            } else if (message.is_sent) {
+                transfers.send_direct(message.rank, message.number, message.signature, message.data, message.size);
+            } else {
+                transfers.receive_direct(message.rank, message.number, message.signature, message.data, message.size);
+            }
+        }
+        for (const Message &message : messages) {
+            if (message.rank == run.network.rank() && !message.is_sent) {
+                copy(message.data, to_itself.front()->data, message.size);
+                to_itself.pop_front();
+            }
+        }
+    };
+    return {open, opening_size, nullptr};
 }
 
 }  // namespace hccl

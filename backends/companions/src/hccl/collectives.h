@@ -1,4 +1,4 @@
-// The algorithms of collective operations. Each blocks until this rank has done its part, and throws a Failure.
+// The algorithms of collective operations, in two steps.
 //
 // Reductions add in the order of Gloo's ring: the data are cut into a chunk for each rank, and the chunk of rank r is
 // x[r] + (x[r+1] + (... + x[r-1])). So results are those of PyTorch's "gloo" backend, to the last bit.
@@ -6,12 +6,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "hccl/hccl.h"
 #include "hccl/network.h"
 
 namespace hccl {
+
+struct Steps {
+    // Begins transfers for which this rank needs to know nothing from others. Does not block. nullptr: there are none.
+    std::function<void(Run &, Transfers &)> open;
+    std::size_t opening_size;  // bytes that it sends
+    // Does the rest, with the same transfers. Blocks until all is done, and throws a Failure. nullptr: waits for them.
+    std::function<void(Run &, Transfers &)> finish;
+};
 
 // Part of a buffer, in bytes.
 struct Slice {
@@ -25,15 +34,15 @@ struct Reduction {
     std::size_t count;  // elements
 };
 
-void all_reduce(Run &run, const void *from, void *to, const Reduction &reduction);
-void reduce(Run &run, const void *from, void *to, const Reduction &reduction, std::uint32_t root);
+Steps all_reduce(const void *from, void *to, const Reduction &reduction);
+Steps reduce(const void *from, void *to, const Reduction &reduction, std::uint32_t root);
 // The slices are those of all ranks in `from`.
-void reduce_scatter(Run &run, const void *from, const std::vector<Slice> &slices, void *to, const Reduction &reduction);
-void broadcast(Run &run, void *data, std::size_t size, std::uint32_t root);
-void scatter(Run &run, const void *from, void *to, std::size_t size, std::uint32_t root);
+Steps reduce_scatter(const void *from, std::vector<Slice> slices, void *to, const Reduction &reduction);
+Steps broadcast(void *data, std::size_t size, std::uint32_t root);
+Steps scatter(const void *from, void *to, std::size_t size, std::uint32_t root);
 // Sends the slice of each rank to it, and puts what comes from it into the other slice.
-void exchange(Run &run, const void *from, const std::vector<Slice> &sent, void *to, const std::vector<Slice> &received);
-void barrier(Run &run);
+Steps exchange(const void *from, std::vector<Slice> sent, void *to, std::vector<Slice> received);
+Steps barrier(std::uint32_t ranks);
 
 // A message to or from another rank, or to this one itself.
 struct Message {
@@ -44,7 +53,7 @@ struct Message {
     void *data;
     std::size_t size;
 };
-void send_and_receive(Run &run, const std::vector<Message> &messages);
+Steps send_and_receive(std::vector<Message> messages);
 
 // Returns equal slices, one after the other.
 std::vector<Slice> equal_slices(std::uint32_t ranks, std::size_t size);

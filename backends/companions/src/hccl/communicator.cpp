@@ -20,6 +20,11 @@ namespace {
 
 constexpr int kUsualExecution = 1836;  // seconds, of HCCL_EXEC_TIMEOUT
 constexpr int kUsualConnection = 120;  // seconds, of HCCL_CONNECT_TIMEOUT
+// Bytes that the thread which begins a task sends itself: another thread would have to be woken before other ranks can
+// go on. More of them would hold it up too long.
+constexpr std::size_t kSentAtBegin = std::size_t{1} << 20;
+
+constexpr const char *kOutOfMemory = "host out of RAM";  // short: needs no memory
 
 std::atomic<NameLine> g_name_line{nullptr};
 
@@ -65,7 +70,7 @@ struct Communicator::Operation {
     Call call;
     std::uint64_t number;
     std::string line;
-    std::uint32_t executions = 0;  // guarded by the communicator's mutex
+    std::uint32_t executions = 0;  // begun, one after the other
 
     // Functions of the task (abi/aclsim.h). They have the address of a shared pointer.
     using Handle = std::shared_ptr<Operation>;
@@ -78,11 +83,20 @@ struct Communicator::Operation {
     static void release(void *data) { delete static_cast<Handle *>(data); }
 };
 
+// What an execution needs while it takes part in the operation.
+struct Communicator::Work {
+    Work(Network &network, const Operation &operation, std::uint32_t execution, Time deadline)
+        : run(network, operation.call.signature, operation.number, execution, deadline),
+          transfers(std::in_place, run) {}
+    Run run;
+    std::optional<Transfers> transfers;
+    bool has_opened = false;
+};
+
 // An execution of an operation, until it has ended.
 struct Communicator::Execution {
     std::shared_ptr<Operation> operation;
-    Run *run = nullptr;
-    bool is_cancelled = false;
+    std::unique_ptr<Work> work;  // guarded by the communicator's mutex; nullptr: it does not take part any more
 };
 
 Communicator::Communicator(std::string name, std::string secret, std::optional<std::int32_t> timeout_seconds)
@@ -134,7 +148,7 @@ void Communicator::submit(std::vector<Message> messages, const char *name, aclrt
         call.operands.push_back({message.data, message.is_sent ? ACLSIM_ACCESS_READ : ACLSIM_ACCESS_WRITE,
                                  message.is_sent ? "sendBuf" : "recvBuf", message.signature.count, width_of(type)});
     }
-    call.body = [messages = std::move(messages)](Run &run) { send_and_receive(run, messages); };
+    call.steps = send_and_receive(std::move(messages));
     submit_numbered(std::move(call), 0, std::move(line), stream);
     sent_ = std::move(sent);
     received_ = std::move(received);
@@ -200,80 +214,101 @@ std::shared_ptr<Communicator> Communicator::split(const std::vector<std::uint32_
 // --- executing -------------------------------------------------------------------------------------------------------
 
 void Communicator::start(const std::shared_ptr<Operation> &operation, std::uint64_t number) {
-    try {
-        {
-            const std::lock_guard<std::mutex> guard(mutex_);
-            executions_.emplace(number, std::make_shared<Execution>(Execution{operation}));
-        }
-        run_on_worker([self = shared_from_this(), operation, number] { self->perform(operation, number); });
-    } catch (const std::exception &) {  // the host has no memory or no thread left
+    const auto give_up = [&](aclError code, HcclResult result, const char *text) {
         {
             const std::lock_guard<std::mutex> guard(mutex_);
             executions_.erase(number);
         }
-        constexpr const char *kText = "the host has no thread left";
-        fail_for_resources(HCCL_E_SYSCALL, kText);
-        aclsimEndOperation(number, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, kText);
+        fail_for_resources(result, text);
+        aclsimEndOperation(number, code, text);
+    };
+    try {
+        Work &work = open(operation, number);
+        const Steps &steps = operation->call.steps;
+        if (steps.open && steps.opening_size <= kSentAtBegin) {
+            work.has_opened = true;
+            steps.open(work.run, *work.transfers);
+            if (!steps.finish && work.transfers->have_ended()) {
+                return end(*operation, number, std::nullopt);
+            }
+        }
+        run_on_worker([self = shared_from_this(), operation, number] { self->perform(operation, number); });
+    } catch (const std::bad_alloc &) {
+        give_up(ACL_ERROR_RT_MEMORY_ALLOCATION, HCCL_E_MEMORY, kOutOfMemory);
+    } catch (const std::exception &) {
+        give_up(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, HCCL_E_SYSCALL, "the host has no thread left");
     }
 }
 
+Communicator::Work &Communicator::open(const std::shared_ptr<Operation> &operation, std::uint64_t number) {
+    const Time deadline =
+        timeout_seconds_ ? (*timeout_seconds_ == 0 ? kNever : Clock::now() + std::chrono::seconds(*timeout_seconds_))
+                         : deadline_by("HCCL_EXEC_TIMEOUT", kUsualExecution);
+    auto work = std::make_unique<Work>(*network_, *operation, operation->executions++, deadline);
+    Work &made = *work;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    executions_.emplace(number, Execution{operation, std::move(work)});
+    return made;
+}
+
 void Communicator::perform(const std::shared_ptr<Operation> &operation, std::uint64_t number) {
-    std::optional<Failure> failure;
-    std::shared_ptr<Execution> execution;
-    std::uint32_t executions = 0;
+    Work *work = nullptr;
     {
         const std::lock_guard<std::mutex> guard(mutex_);
-        execution = executions_.at(number);
-        executions = operation->executions++;
+        work = executions_.at(number).work.get();
     }
+    std::optional<Failure> failure;
     try {
-        execute(*operation, *execution, executions);
+        execute(*operation, *work);
     } catch (Failure &caught) {
         failure = std::move(caught);
     } catch (const std::bad_alloc &) {
-        constexpr const char *kText = "host out of RAM";  // short: needs no memory
-        failure = Failure{HCCL_E_MEMORY, kText};
-        fail_for_resources(HCCL_E_MEMORY, kText);
+        failure = Failure{HCCL_E_MEMORY, kOutOfMemory};
+        fail_for_resources(HCCL_E_MEMORY, kOutOfMemory);
     }
+    end(*operation, number, failure);
+}
+
+// Blocks until this rank has done its part. Throws a Failure, of which the other ranks know.
+void Communicator::execute(const Operation &operation, Work &work) {
+    const Steps &steps = operation.call.steps;
+    try {
+        if (!work.has_opened) {
+            if (const std::optional<Failure> earlier = network_->failure()) {
+                throw Failure(*earlier);
+            }
+            if (steps.open) {
+                steps.open(work.run, *work.transfers);
+            }
+        }
+        if (steps.finish) {
+            steps.finish(work.run, *work.transfers);
+        } else {
+            work.transfers->wait();
+        }
+    } catch (const Failure &failure) {
+        work.transfers.reset();  // which notes the ranks that it waited for
+        throw fail(operation, work.run, failure);
+    }
+}
+
+void Communicator::end(const Operation &operation, std::uint64_t number, const std::optional<Failure> &failure) {
+    std::unique_ptr<Work> done;
+    {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        done = std::move(executions_.at(number).work);
+    }
+    done.reset();  // no thread uses the operands any more
     {
         const std::lock_guard<std::mutex> guard(mutex_);
         executions_.erase(number);
         last_end_ = Clock::now();
-        last_ = short_text_of(*operation);
+        last_ = short_text_of(operation);
         ended_.notify_all();
     }
     // Fails if it was cancelled, which the stream knows.
     aclsimEndOperation(number, failure ? ACL_ERROR_RT_AICORE_EXCEPTION : ACL_SUCCESS,
                        failure ? failure->text.c_str() : nullptr);
-}
-
-// Blocks until this rank has done its part. Throws a Failure, of which the other ranks know.
-void Communicator::execute(const Operation &operation, Execution &execution, std::uint32_t number) {
-    const Time deadline =
-        timeout_seconds_ ? (*timeout_seconds_ == 0 ? kNever : Clock::now() + std::chrono::seconds(*timeout_seconds_))
-                         : deadline_by("HCCL_EXEC_TIMEOUT", kUsualExecution);
-    Run run(*network_, operation.call.signature, operation.number, number, deadline);
-    const auto attach = [&](Run *present) {
-        const std::lock_guard<std::mutex> guard(mutex_);
-        execution.run = present;
-        if (execution.is_cancelled) {
-            run.cancel();
-        }
-    };
-    attach(&run);
-    try {
-        if (const std::optional<Failure> earlier = network_->failure()) {
-            throw Failure(*earlier);
-        }
-        operation.call.body(run);
-        attach(nullptr);
-    } catch (const Failure &failure) {
-        attach(nullptr);
-        throw fail(operation, run, failure);
-    } catch (...) {
-        attach(nullptr);
-        throw;
-    }
 }
 
 // Returns the failure with all that is known about it, after the other ranks have been informed.
@@ -307,9 +342,8 @@ void Communicator::cancel(std::uint64_t number) {
     if (found == executions_.end()) {
         return;
     }
-    found->second->is_cancelled = true;
-    if (found->second->run != nullptr) {
-        found->second->run->cancel();
+    if (found->second.work != nullptr) {
+        found->second.work->run.cancel();
     }
     ended_.wait(lock, [&] { return executions_.count(number) == 0; });
 }
@@ -342,8 +376,8 @@ std::string Communicator::describe(const Operation &operation, std::uint64_t num
     std::string text = heading(operation);
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = executions_.find(number);
-    if (found != executions_.end() && found->second->run != nullptr) {
-        const std::vector<std::uint32_t> ranks = found->second->run->awaited();
+    if (found != executions_.end() && found->second.work != nullptr) {
+        const std::vector<std::uint32_t> ranks = found->second.work->run.awaited();
         text += ranks.empty() ? "" : ", which waits for " + list_of(ranks);
     }
     return text;
@@ -358,7 +392,7 @@ std::string Communicator::status() const {
     }
     std::string text;
     for (const auto &[number, execution] : executions_) {
-        text += (text.empty() ? "in " : " and in ") + short_text_of(*execution->operation);
+        text += (text.empty() ? "in " : " and in ") + short_text_of(*execution.operation);
     }
     return text;
 }

@@ -33,7 +33,7 @@ struct Call {
     const char *name;  // "HcclAllReduce"
     Signature signature;
     std::vector<Operand> operands;
-    std::function<void(Run &)> body;
+    Steps steps;
 };
 
 // Settings of a communicator (HcclCommConfig) that have an effect.
@@ -66,13 +66,16 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   private:
     struct Operation;
+    struct Work;
     struct Execution;
     Communicator(std::string name, std::string secret, std::optional<std::int32_t> timeout_seconds);
 
     void submit_numbered(Call call, std::uint64_t number, std::string line, aclrtStream stream);
     void start(const std::shared_ptr<Operation> &operation, std::uint64_t number);
     void perform(const std::shared_ptr<Operation> &operation, std::uint64_t number);
-    void execute(const Operation &operation, Execution &execution, std::uint32_t number);
+    Work &open(const std::shared_ptr<Operation> &operation, std::uint64_t number);
+    void execute(const Operation &operation, Work &work);
+    void end(const Operation &operation, std::uint64_t number, const std::optional<Failure> &failure);
     Failure fail(const Operation &operation, const Run &run, const Failure &failure);
     void fail_for_resources(HcclResult code, const char *text);
     void cancel(std::uint64_t number);
@@ -93,7 +96,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::map<std::uint32_t, std::uint64_t> received_;  // messages from a rank
     mutable std::mutex mutex_;
     std::condition_variable ended_;
-    std::map<std::uint64_t, std::shared_ptr<Execution>> executions_;  // under way
+    std::map<std::uint64_t, Execution> executions_;  // under way
     Time last_end_ = Clock::now();
     std::string last_;  // description of the operation that ended then; "": none
 };

@@ -72,9 +72,7 @@ std::optional<Failure> Network::failure() const {
 
 std::map<std::uint32_t, std::string> Network::ask(const Run &run) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (leading_ == std::this_thread::get_id()) {
-        stop_leading(*leader_);  // another thread reads the answers
-    }
+    stop_leading(run);  // another thread reads the answers
     const std::vector<std::uint32_t> ranks = run.concerned();
     const std::uint64_t number = ++questions_asked_;
     auto &answers = answers_[number];
@@ -223,9 +221,12 @@ bool Network::lead(const Run &run) {
     if (leader_ == nullptr && thread_.joinable() && !is_closing_) {
         ++leads_;
         leader_ = &run;
-        leading_ = std::this_thread::get_id();
     }
-    return leader_ == &run;
+    if (leader_ != &run) {
+        return false;
+    }
+    leading_ = std::this_thread::get_id();
+    return true;
 }
 
 void Network::stop_leading(const Run &run) {

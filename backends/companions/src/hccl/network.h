@@ -95,6 +95,8 @@ class Transfers {
                         std::size_t size);
     // Blocks until all have ended. Throws a Failure.
     void wait();
+    // Returns true if all have ended. Reads what has come, unless another thread does.
+    bool have_ended();
 
   private:
     void send(std::uint32_t rank, const Key &key, const Signature &signature, const void *data, std::size_t size);

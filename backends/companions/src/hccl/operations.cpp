@@ -148,7 +148,7 @@ HcclResult HcclAllReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataT
         communicator->submit({"HcclAllReduce",
                               sign(Kind::AllReduce, dataType, count, 0, op),
                               {reads(sendBuf, count, width), writes(recvBuf, count, width)},
-                              [=](Run &run) { all_reduce(run, sendBuf, recvBuf, {dataType, op, count}); }},
+                              all_reduce(sendBuf, recvBuf, {dataType, op, count})},
                              stream);
     });
 }
@@ -168,7 +168,7 @@ HcclResult HcclReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataType
             operands.push_back(writes(recvBuf, count, width));
         }
         communicator->submit({"HcclReduce", sign(Kind::Reduce, dataType, count, root, op), std::move(operands),
-                              [=](Run &run) { reduce(run, sendBuf, recvBuf, {dataType, op, count}, root); }},
+                              reduce(sendBuf, recvBuf, {dataType, op, count}, root)},
                              stream);
     });
 }
@@ -183,14 +183,12 @@ HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, H
         require_fitting(recvCount, width, size);
         require_buffer(sendBuf, recvCount, "sendBuf");
         require_buffer(recvBuf, recvCount, "recvBuf");
-        communicator->submit({"HcclReduceScatter",
-                              sign(Kind::ReduceScatter, dataType, recvCount, 0, op),
-                              {reads(sendBuf, recvCount * size, width), writes(recvBuf, recvCount, width)},
-                              [=](Run &run) {
-                                  reduce_scatter(run, sendBuf, equal_slices(size, recvCount * width), recvBuf,
-                                                 {dataType, op, recvCount});
-                              }},
-                             stream);
+        communicator->submit(
+            {"HcclReduceScatter",
+             sign(Kind::ReduceScatter, dataType, recvCount, 0, op),
+             {reads(sendBuf, recvCount * size, width), writes(recvBuf, recvCount, width)},
+             reduce_scatter(sendBuf, equal_slices(size, recvCount * width), recvBuf, {dataType, op, recvCount})},
+            stream);
     });
 }
 
@@ -215,9 +213,7 @@ HcclResult HcclReduceScatterV(void *sendBuf, const void *sendCounts, const void 
             {"HcclReduceScatterV",
              sign(Kind::ReduceScatterV, dataType, parts.end, 0, op),
              {parts.operand(sendBuf, ACLSIM_ACCESS_READ, "sendBuf", width), writes(recvBuf, recvCount, width)},
-             [=, slices = parts.slices](Run &run) {
-                 reduce_scatter(run, sendBuf, slices, recvBuf, {dataType, op, recvCount});
-             }},
+             reduce_scatter(sendBuf, parts.slices, recvBuf, {dataType, op, recvCount})},
             stream);
     });
 }
@@ -234,7 +230,7 @@ HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint3
         communicator->submit({"HcclBroadcast",
                               sign(Kind::Broadcast, dataType, count, root),
                               {is_root ? reads(buf, count, width, "buf") : writes(buf, count, width, "buf")},
-                              [=](Run &run) { broadcast(run, buf, count * width, root); }},
+                              broadcast(buf, count * width, root)},
                              stream);
     });
 }
@@ -253,7 +249,7 @@ HcclResult HcclScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDat
             operands.push_back(reads(sendBuf, recvCount * communicator->size(), width));
         }
         communicator->submit({"HcclScatter", sign(Kind::Scatter, dataType, recvCount, root), std::move(operands),
-                              [=](Run &run) { scatter(run, sendBuf, recvBuf, recvCount * width, root); }},
+                              scatter(sendBuf, recvBuf, recvCount * width, root)},
                              stream);
     });
 }
@@ -270,10 +266,8 @@ HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclD
         communicator->submit({"HcclAllGather",
                               sign(Kind::AllGather, dataType, sendCount),
                               {reads(sendBuf, sendCount, width), writes(recvBuf, sendCount * size, width)},
-                              [=](Run &run) {
-                                  const std::vector<Slice> sent(size, Slice{0, sendCount * width});
-                                  exchange(run, sendBuf, sent, recvBuf, equal_slices(size, sendCount * width));
-                              }},
+                              exchange(sendBuf, std::vector<Slice>(size, Slice{0, sendCount * width}), recvBuf,
+                                       equal_slices(size, sendCount * width))},
                              stream);
     });
 }
@@ -297,10 +291,8 @@ HcclResult HcclAllGatherV(void *sendBuf, uint64_t sendCount, void *recvBuf, cons
             {"HcclAllGatherV",
              sign(Kind::AllGatherV, dataType, 0),
              {reads(sendBuf, sendCount, width), parts.operand(recvBuf, ACLSIM_ACCESS_WRITE, "recvBuf", width)},
-             [=, slices = parts.slices](Run &run) {
-                 const std::vector<Slice> sent(slices.size(), Slice{0, sendCount * width});
-                 exchange(run, sendBuf, sent, recvBuf, slices);
-             }},
+             exchange(sendBuf, std::vector<Slice>(parts.slices.size(), Slice{0, sendCount * width}), recvBuf,
+                      parts.slices)},
             stream);
     });
 }
@@ -320,10 +312,8 @@ HcclResult HcclAlltoAll(const void *sendBuf, uint64_t sendCount, HcclDataType se
         communicator->submit({"HcclAlltoAll",
                               sign(Kind::AlltoAll, sendType, sendCount),
                               {reads(sendBuf, sendCount * size, width), writes(recvBuf, sendCount * size, width)},
-                              [=](Run &run) {
-                                  const std::vector<Slice> slices = equal_slices(size, sendCount * width);
-                                  exchange(run, sendBuf, slices, const_cast<void *>(recvBuf), slices);
-                              }},
+                              exchange(sendBuf, equal_slices(size, sendCount * width), const_cast<void *>(recvBuf),
+                                       equal_slices(size, sendCount * width))},
                              stream);
     });
 }
@@ -349,9 +339,7 @@ HcclResult HcclAlltoAllV(const void *sendBuf, const void *sendCounts, const void
                               sign(Kind::AlltoAllV, sendType, 0),
                               {sent.operand(sendBuf, ACLSIM_ACCESS_READ, "sendBuf", width),
                                received.operand(recvBuf, ACLSIM_ACCESS_WRITE, "recvBuf", width)},
-                              [=, from = sent.slices, to = received.slices](Run &run) {
-                                  exchange(run, sendBuf, from, const_cast<void *>(recvBuf), to);
-                              }},
+                              exchange(sendBuf, sent.slices, const_cast<void *>(recvBuf), received.slices)},
                              stream);
     });
 }
@@ -385,14 +373,15 @@ HcclResult HcclAlltoAllVC(const void *sendBuf, const void *sendCountMatrix, Hccl
         communicator->submit({"HcclAlltoAllVC",
                               sign(Kind::AlltoAllVC, sendType, 0),
                               {reads(sendBuf, sent, width), writes(recvBuf, received, width)},
-                              [=](Run &run) { exchange(run, sendBuf, from, const_cast<void *>(recvBuf), to); }},
+                              exchange(sendBuf, from, const_cast<void *>(recvBuf), to)},
                              stream);
     });
 }
 
 HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) {
     return checked("HcclBarrier", [&] {
-        find(comm)->submit({"HcclBarrier", {Kind::Barrier}, {}, [](Run &run) { barrier(run); }}, stream);
+        const auto communicator = find(comm);
+        communicator->submit({"HcclBarrier", {Kind::Barrier}, {}, barrier(communicator->size())}, stream);
     });
 }
 

@@ -240,6 +240,16 @@ bool Transfers::read_next(std::unique_lock<std::mutex> &lock) {
     return true;
 }
 
+bool Transfers::have_ended() {
+    Network &network = run_.network;
+    std::unique_lock<std::mutex> lock(network.mutex_);
+    if (network.lead(run_)) {
+        network.wait_as_leader(lock, Time());  // which is over
+    }
+    note_awaited();
+    return run_.awaited_.empty() && !run_.disagreement_ && !run_.is_cancelled_ && !network.failure_;
+}
+
 void Transfers::wait() {
     Network &network = run_.network;
     std::unique_lock<std::mutex> lock(network.mutex_);
