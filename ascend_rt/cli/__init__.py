@@ -21,7 +21,7 @@ from typing import NamedTuple, TextIO
 from ascend_rt import __version__
 from ascend_rt._runtime import driver
 from ascend_rt.cli.parser import Parser, suggestion
-from ascend_rt.cli.terminal import CommandError, UsageError, in_words
+from ascend_rt.cli.terminal import CommandError, UsageError, in_words, say
 from ascend_rt.errors import AclError, AclWarning, LibraryError, in_full
 
 # Errors that a user can cause and correct; anything else is a bug and keeps its traceback.
@@ -130,15 +130,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     known = COMMANDS.get(given[0]) if given else None
     failure = 1 if known is None else known.failure
-    if sys.stdout is None:  # it was closed at the start, and the next file that is opened would get its number
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (to the end)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed at the start, and the next file may get its number
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (to the end)
     try:
         try:
             return _main(given)
         finally:
             sys.stdout.flush()  # while an error can still be reported
     except BrokenPipeError:  # the reader of the output has closed it
-        _give_up_output()
+        _give_up(sys.stdout)
         return 128 + signal.SIGPIPE
     except _USER_ERRORS as error:
         return _failed(in_full(error), failure)
@@ -146,11 +147,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(in_words(error), failure)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    finally:
+        _give_up(sys.stderr)
 
 
 def _failed(message: str, status: int) -> int:
-    _give_up_output()
-    print(f"ascend-rt: {message}", file=sys.stderr)
+    _give_up(sys.stdout)
+    say(f"ascend-rt: {message}")
     return status
 
 
@@ -191,7 +194,7 @@ def _warnings_without_places() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, AclWarning):
-            print(f"ascend-rt: warning: {message}", file=sys.stderr)
+            say(f"ascend-rt: warning: {message}")
         else:
             show(message, category, filename, lineno, file, line)
 
@@ -202,9 +205,9 @@ def _warnings_without_places() -> Iterator[None]:
         warnings.showwarning = show
 
 
-def _give_up_output() -> None:
+def _give_up(stream: TextIO) -> None:
     """Discard output that cannot be written; at its end the interpreter would try again, and report an error."""
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -89,6 +89,8 @@ def main(arguments: argparse.Namespace) -> int:
         raise terminal.UsageError("has nothing to do: all checks are off")
     if arguments.format == "html" and find_spec("jinja2") is None:
         raise terminal.CommandError(f"--format html needs jinja2: {install_hint('check')}")
+    if arguments.output is None and (sys.__stderr__ if arguments.format == "text" else sys.__stdout__) is None:
+        raise terminal.CommandError("the report has nowhere to go: name a file with --output")
     if arguments.output is not None:
         with terminal.explained(f"write {arguments.output}"), open(arguments.output, "a"):
             pass  # before the program starts, which may take hours
@@ -121,7 +123,7 @@ def command_of(program: list[str]) -> list[str]:
         if shutil.which(first) is None:
             raise terminal.UsageError(f"cannot run {first}: no such program; check the path and its permissions")
         return command
-    return [python_program(), run.script(first), *command[1:]]
+    return [python_program(), *run.python_arguments(command)]
 
 
 def variables(checks: list[str], directory: str) -> dict[str, str]:
@@ -180,4 +182,4 @@ def _write(outcome: Outcome, form: str, output: str | None) -> None:
     else:
         sys.stdout.write(report)
     if output is not None or form != "text":
-        print(f"ascend-rt check: {words.summary(outcome.found, shows_hints=False)}", file=sys.stderr)
+        terminal.say(f"ascend-rt check: {words.summary(outcome.found, shows_hints=False)}")

@@ -48,7 +48,7 @@ def main(arguments: argparse.Namespace) -> int:
         print(json.dumps(collected, indent=2))
     else:
         if "error" in collected:
-            print(f"ascend-rt: {collected['error']}", file=sys.stderr, flush=True)
+            terminal.say(f"ascend-rt: {collected['error']}")
         terminal.print_facts(facts(collected, verbose=arguments.verbose))
     return 1 if "error" in collected else 0
 

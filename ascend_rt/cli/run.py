@@ -42,17 +42,25 @@ def main(arguments: argparse.Namespace) -> NoReturn:
     """Run the command; does not return."""
     if not arguments.program:
         raise terminal.UsageError("expects a script, or -m and a module")
-    run([script(arguments.program[0]), *arguments.program[1:]], arguments.pyacl)
+    run(python_arguments(arguments.program), arguments.pyacl)
 
 
-def script(name: str) -> str:
-    """Return the script that the first argument names: a file, or a command in Python such as ``torchrun``.
+def python_arguments(program: Sequence[str]) -> list[str]:
+    """Return the arguments of Python for a program, which is named as on its command line.
 
     Raises
     ------
     UsageError
-        There is neither.
+        There is no such script, or ``-m`` or ``-c`` has no value.
     """
+    first, *others = program
+    if first in ("-m", "-c") and not others:
+        raise terminal.UsageError(f"{first} expects {'a module' if first == '-m' else 'code'} after it")
+    return [_script(first), *others]
+
+
+def _script(name: str) -> str:
+    """Return the script that the first argument names: a file, or a command in Python such as ``torchrun``."""
     if name.startswith("-"):
         return name
     if os.path.exists(name):
@@ -93,7 +101,6 @@ def run(arguments: Sequence[str], pyacl: str | None = None) -> NoReturn:
     """
     environment, _ = environment_for("run", pyacl)
     sys.stdout.flush()
-    sys.stderr.flush()
     python = python_program()
     os.execve(python, [python, *arguments], environment)
 
@@ -120,14 +127,14 @@ def environment_for(command: str, pyacl: str | None = None) -> tuple[dict[str, s
     chosen = driver.choice()
     path, backend = chosen.paths[0], chosen.backend
     if chosen.warning:
-        print(f"ascend-rt {command}: {chosen.reason}, so the program runs on the simulator", file=sys.stderr)
+        terminal.say(f"ascend-rt {command}: {chosen.reason}, so the program runs on the simulator")
     environment = {**os.environ, "ASCEND_RT_BACKEND": backend, "ASCEND_RT_PYACL": pyacl or acl_finder.asked()}
     # An empty entry, which Python reads as the current directory, stays, unlike in a loader's path.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, os.environ.get("PYTHONPATH"))))
     if backend == "sim":
         if other := installation(environment):
             said = f"builds use {other}, which the environment names; programs run on the simulator"
-            print(f"ascend-rt {command}: {said}", file=sys.stderr)
+            terminal.say(f"ascend-rt {command}: {said}")
         environment = torch_environment.added_to(environment)
     elif directory := os.path.dirname(path):
         environment = without_simulator(environment)

@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ascend_rt.backends import BACKENDS
@@ -71,6 +71,12 @@ def explained(doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise CommandError(in_words(error, doing)) from None
+
+
+def say(text: str) -> None:
+    """Print a note for people on standard error. The command goes on if that is full."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
@@ -230,7 +236,7 @@ class Progress:
                 print(fault, flush=True)
             if done == total and what not in self._ended:
                 self._ended.add(what)
-                print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+                say(f"{what}: {done} of {total}")
             return
         if fault:
             self._rich.console.print(fault, markup=False)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import json
 import os
@@ -153,18 +154,23 @@ def probe_in_child(paths: tuple[str, ...], question: str = "devices") -> tuple[s
 
 
 def _run(question: str, paths: tuple[str, ...], file: IO[bytes], seconds: float) -> int:
-    command = [python_program(), "-I", "-S", probe.__file__, str(file.fileno()), question, *paths]
+    # Where a standard file is closed, this one may have its number, which the child uses for the null device.
+    answers = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+    command = [python_program(), "-I", "-S", probe.__file__, str(answers), question, *paths]
     null = subprocess.DEVNULL
-    child = subprocess.run(
-        command,
-        env={name: value for name, value in os.environ.items() if name != _CHECKED},
-        pass_fds=(file.fileno(),),
-        stdin=null,
-        stdout=null,
-        stderr=null,
-        timeout=seconds,
-        check=False,
-    )
+    try:
+        child = subprocess.run(
+            command,
+            env={name: value for name, value in os.environ.items() if name != _CHECKED},
+            pass_fds=(answers,),
+            stdin=null,
+            stdout=null,
+            stderr=null,
+            timeout=seconds,
+            check=False,
+        )
+    finally:
+        os.close(answers)
     return child.returncode
 
 

@@ -89,6 +89,8 @@ def test_an_end_without_the_usual_steps_is_said(check: Check, tmp_path: Path, li
     [
         ((), "expects a script, -m and a module, or -- and a program"),
         (("--",), "expects a script, -m and a module, or -- and a program"),
+        (("-m",), "-m expects a module after it"),
+        (("-c",), "-c expects code after it"),
         (("missing.py",), "cannot run missing.py: no such file; check the path, or name a module with -m"),
         (("--", "./missing"), "cannot run ./missing: no such program; check the path and its permissions"),
         (("--no-races", "--no-deadlocks", "x.py"), "has nothing to do: all checks are off"),
@@ -111,6 +113,35 @@ def test_the_output_is_tried_before_the_program_starts(check: Check, tmp_path: P
         done = check("--output", path, "-c", "open('started', 'w')")
         assert done.returncode == 3
         assert done.stderr.startswith(f"ascend-rt: cannot write {path}: {reason}")
+    assert not (tmp_path / "started").exists()
+
+
+def in_shell(*arguments: str, redirections: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-m", "ascend_rt", "check", *arguments]
+    environment = os.environ | {"ASCEND_RT_BACKEND": "auto"}  # which has something to say
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full"])
+def test_notes_may_be_lost_and_reports_may_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: list[fake.Line], redirections: str
+) -> None:
+    if redirections.endswith("full") and not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    monkeypatch.chdir(tmp_path)
+    fake.program(tmp_path / "script.py", [*lines, fake.END])
+    done = in_shell("--format", "json", "script.py", redirections=redirections)
+    assert (done.returncode, len(json.loads(done.stdout)["findings"])) == (1, 1)
+    assert in_shell("script.py", redirections=redirections).returncode == 3
+    assert in_shell("--output=report", "script.py", redirections=redirections).returncode == 1
+    assert (tmp_path / "report").read_text(encoding="utf-8").startswith(HEADLINE)
+
+
+def test_a_report_that_has_nowhere_to_go_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = in_shell("--format=json", "-c", "open('started', 'w')", redirections=">&-")
+    assert done.returncode == 3
+    assert done.stderr == "ascend-rt: the report has nowhere to go: name a file with --output\n"
     assert not (tmp_path / "started").exists()
 
 

@@ -9,6 +9,8 @@
 #include <new>
 #include <set>
 
+#include "support/descriptor.h"
+
 namespace hccl {
 namespace {
 
@@ -32,7 +34,7 @@ std::atomic<bool> g_is_forked_child{false};
 
 int open_descriptor(int (*function)(void *), void *argument) {
     const std::lock_guard<std::mutex> guard(g_mutex);
-    const int descriptor = function(argument);
+    const int descriptor = aclsim::above_standard_files(function(argument));
     if (descriptor >= 0) {
         g_was_used = true;
         try {

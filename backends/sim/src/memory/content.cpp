@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "support/config.h"
+#include "support/descriptor.h"
 #include "support/error.h"
 #include "support/file_limit.h"
 #include "support/host_error.h"
@@ -104,7 +105,7 @@ std::unique_ptr<Content> Content::create(std::uint64_t size) {
 class SharedContent::File {
   public:
     File(const std::string &name, int flags)
-        : number_(shm_open(name.c_str(), O_RDWR | O_CLOEXEC | flags, S_IRUSR | S_IWUSR)) {}
+        : number_(above_standard_files(shm_open(name.c_str(), O_RDWR | O_CLOEXEC | flags, S_IRUSR | S_IWUSR))) {}
     ~File() {
         if (number_ >= 0) {
             close(number_);

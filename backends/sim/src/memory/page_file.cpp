@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "support/descriptor.h"
 #include "support/error.h"
 #include "support/file_limit.h"
 #include "support/host_error.h"
@@ -51,7 +52,7 @@ std::shared_ptr<PageFile> PageFile::create(std::uint64_t size) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "simulated memory is a file of %llu bytes: %s",
              static_cast<unsigned long long>(size), problem.c_str());
     }
-    const std::shared_ptr<PageFile> file(new PageFile(create_file()));
+    const std::shared_ptr<PageFile> file(new PageFile(above_standard_files(create_file())));
     if (file->file_ < 0 || ftruncate(file->file_, static_cast<off_t>(size)) != 0) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "the host gives no file of %llu GiB for simulated memory: %s",
              static_cast<unsigned long long>(size >> 30), describe_host_error(errno).c_str());
@@ -74,7 +75,7 @@ std::shared_ptr<PageFile> PageFile::open(int process, int descriptor, const File
         return nullptr;
     }
     const std::string own_path = "/proc/self/fd/" + std::to_string(named.file_);
-    const int file = ::open(own_path.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = above_standard_files(::open(own_path.c_str(), O_RDWR | O_CLOEXEC));
     return file < 0 ? nullptr : std::shared_ptr<PageFile>(new PageFile(file));
 #else
     static_cast<void>(process);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "memory/memory.h"
+#include "support/descriptor.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/file_limit.h"
@@ -62,7 +63,7 @@ class FileSink final : public Sink {
     FileSink(const std::string &stem, std::uint64_t time) {
         do {
             path_ = stem + "." + std::to_string(time++);
-            file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+            file_ = above_standard_files(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
             error_ = file_ < 0 ? errno : 0;
         } while (error_ == EEXIST);
     }

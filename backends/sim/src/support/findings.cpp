@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "support/descriptor.h"
 #include "support/json.h"
 #include "support/text.h"
 
@@ -67,7 +68,7 @@ class File {
         return fstat(file_, &now) == 0 && now.st_dev == opened_.st_dev && now.st_ino == opened_.st_ino;
     }
     bool reopen() {
-        file_ = open(path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+        file_ = above_standard_files(open(path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
         if (file_ < 0) {
             note_failure(path().c_str());
         }
@@ -75,7 +76,7 @@ class File {
     }
     static std::string path() { return checked_process().directory + "/" + std::to_string(getpid()) + ".jsonl"; }
     bool open_file() {
-        file_ = open(path().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        file_ = above_standard_files(open(path().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
         if (file_ < 0) {
             note_failure(path().c_str());
             return false;

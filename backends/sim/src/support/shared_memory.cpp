@@ -23,6 +23,7 @@
 #include <thread>
 #include <utility>
 
+#include "support/descriptor.h"
 #include "support/error.h"
 #include "support/file_limit.h"
 #include "support/host_error.h"
@@ -120,7 +121,7 @@ std::uint64_t number_of_new_file() {
 }
 
 int open_file(const std::string &name, int more_flags) {
-    return shm_open(name.c_str(), O_RDWR | O_CLOEXEC | more_flags, S_IRUSR | S_IWUSR);
+    return above_standard_files(shm_open(name.c_str(), O_RDWR | O_CLOEXEC | more_flags, S_IRUSR | S_IWUSR));
 }
 
 std::string path_of(const std::string &name) { return kDirectory + name; }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "support/descriptor.h"
 #include "support/error.h"
 #include "support/loadable.h"
 #include "support/uncancelled.h"
@@ -35,7 +36,7 @@ HostLibrary::HostLibrary(const unsigned char *data, std::size_t size) {
 #ifdef __linux__
     require_loadable(data);
     const Uncancelled uncancelled;
-    file_ = memfd_create("ascend_rt-kernels", MFD_CLOEXEC);
+    file_ = above_standard_files(memfd_create("ascend_rt-kernels", MFD_CLOEXEC));
     if (file_ < 0 || !write_all(file_, data, size)) {
         const int error = errno;
         close(file_);
