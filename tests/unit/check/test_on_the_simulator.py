@@ -136,6 +136,37 @@ def test_what_follows_a_host_function_follows_what_it_waited_for(run, tmp_path: 
         assert done.returncode == status, done.stderr
 
 
+LOCKS = """\
+import threading, time
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
+
+Device(0).set_current()
+stream, memory, pinned = Stream(), Buffer(4096), PinnedBuffer(4096)
+lock, written = threading.Lock(), []
+
+
+def use_lock():
+    while not written:
+        time.sleep(0)
+    for _ in range(2):
+        with lock:
+            pass
+
+
+stream.launch_host_func(use_lock)
+copy_async(memory, pinned, stream)
+pinned[:] = 1
+written.append(True)
+stream.synchronize()
+"""
+
+
+def test_a_host_function_that_is_late_knows_no_more_of_the_host(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LOCKS, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert done.returncode == 1, done.stderr
+
+
 BEGINNING = """\
 import asyncio, os, threading
 import numpy as np

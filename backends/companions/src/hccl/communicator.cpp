@@ -83,7 +83,7 @@ struct Communicator::Operation {
     static void release(void *data) { delete static_cast<Handle *>(data); }
 };
 
-// What an execution needs while it takes part in the operation.
+// State of an execution while it takes part in the operation.
 struct Communicator::Work {
     Work(Network &network, const Operation &operation, std::uint32_t execution, Time deadline)
         : run(network, operation.call.signature, operation.number, execution, deadline),

@@ -622,8 +622,11 @@ void Detector::take_host_order(Action &action) {
         }
     }
     if (gives) {
-        knowledge.learn(lane.known);
-        knowledge.learn(lane.id, action.number);
+        // Without separate threads only host functions give: their streams know nothing of later calls of the host.
+        if (separates_threads_) {
+            knowledge.learn(lane.known);
+            knowledge.learn(lane.id, action.number);
+        }
     } else if (action.kind == Action::Kind::HostTakes) {
         knowledge.learn(given);
     }
