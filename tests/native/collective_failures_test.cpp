@@ -1,4 +1,7 @@
 // Collectives that cannot end: ranks that disagree, do not come, end, or abort.
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -7,6 +10,59 @@
 #include "hccl/hccl_comm_config.h"
 
 namespace {
+
+// The host refuses the thread that is created next, after a while.
+struct Refusal {
+    Latch asked, answered;
+};
+std::atomic<Refusal *> g_refusal{nullptr};
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+                              void *argument) {
+    if (Refusal *const refusal = g_refusal.exchange(nullptr)) {
+        refusal->asked.open();
+        refusal->answered.wait();
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // nothing shows that the destruction waits now
+        return EAGAIN;
+    }
+    static const auto create = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+    return create(thread, attributes, function, argument);
+}
+
+namespace {
+
+// Comes first: later there are idle threads.
+void a_communicator_may_be_destroyed_while_an_operation_gets_no_thread() {
+    Refusal refusal;
+    Latch receives;
+    with_ranks(2, [&](Rank &rank) {
+        const Memory<float> memory(8);
+        const auto receive = [&] {
+            CHECK_HCCL(HCCL_SUCCESS,
+                       HcclRecv(memory.data(), 8, HCCL_DATA_TYPE_FP32, 1 - rank.number, rank.comm, rank.stream));
+        };
+        if (rank.number == 0) {
+            auto destruction = begin([&] {
+                refusal.asked.wait();
+                CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(rank.comm));
+            });
+            receives.wait();  // on the only thread so far
+            g_refusal = &refusal;
+            receive();
+            CHECK_CODE(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, aclrtSynchronizeStream(rank.stream));
+            CHECK_CONTAINS(recent_text(), "no thread left");
+            destruction.get();
+            rank.comm = nullptr;
+        } else {
+            receive();
+            receives.open();
+            CHECK_CONTAINS(rank.failure(), "rank 0 has destroyed the communicator");
+            refusal.answered.open();
+        }
+    });
+}
 
 void ranks_that_do_not_come_are_not_awaited_for_ever() {
     setenv("HCCL_CONNECT_TIMEOUT", "1", 1);
@@ -376,6 +432,7 @@ int main() {
     const Watchdog watchdog("collective_failures_test", 6 * kLongEnough);
     CHECK_OK(aclInit(nullptr));
     CHECK_OK(aclrtSetDevice(0));
+    a_communicator_may_be_destroyed_while_an_operation_gets_no_thread();
     ranks_that_do_not_come_are_not_awaited_for_ever();
     for (const char *shared_memory : {"1", "0"}) {
         setenv("ASCEND_RT_HCCL_SHARED_MEMORY", shared_memory, 1);

@@ -240,6 +240,29 @@ void be_rank(const std::string &task, std::uint32_t number) {
         read_text(kOrders);
         send_and_leave(rank);
         write_text(kAnswers, "done");
+    } else if (task == "leaves a stopped rank") {
+        rank.comm = join_by_root(number);
+        std::vector<HcclComm> pairs(number == 0 || number == 3 ? 30 : 0);  // another rank would wake rank 0
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            std::uint32_t members[] = {0, 3};
+            CHECK_HCCL(HCCL_SUCCESS,
+                       HcclCreateSubCommConfig(&rank.comm, 2, members, i + 1, number == 0 ? 0 : 1, nullptr, &pairs[i]));
+        }
+        write_text(kAnswers, "joined");
+        read_text(kOrders);
+        const Memory<float> part(16), whole(32);
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            if (number == 0) {
+                CHECK_HCCL(HCCL_SUCCESS,
+                           HcclAllGather(part.data(), whole.data(), 16, HCCL_DATA_TYPE_FP32, pairs[i], rank.stream));
+                std::this_thread::sleep_for(i * std::chrono::microseconds(100));  // in different states of the wait
+            }
+            CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(pairs[i]));
+            if (number == 0) {
+                rank.failure();
+            }
+        }
+        write_text(kAnswers, "left");
     } else {  // loses rank 3
         rank.comm = join_by_root(number);
         const Memory<float> value(std::vector<float>(100000, 1.0F));
@@ -409,6 +432,26 @@ void what_was_sent_arrives_without_its_sender() {
     end(processes, files);
 }
 
+// A stopped rank does not notice that others leave it.
+void a_stopped_rank_can_be_left() {
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start("leaves a stopped rank");
+    distribute_root(processes);
+    for (const Process &process : processes) {
+        CHECK(read_text(process.answers) == "joined");
+    }
+    CHECK(kill(processes[3].id, SIGSTOP) == 0);
+    for (const Process &process : processes) {
+        write_text(process.orders, "go on");
+    }
+    for (std::uint32_t number = 0; number < 3; ++number) {
+        CHECK(read_text(processes[number].answers) == "left");
+    }
+    CHECK(kill(processes[3].id, SIGCONT) == 0);
+    CHECK(read_text(processes[3].answers) == "left");
+    end(processes, files);
+}
+
 std::string free_port() {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -458,5 +501,6 @@ int main(int argc, char **argv) {
     ranks_meet_by_a_table();
     memory_may_become_unreadable();
     what_was_sent_arrives_without_its_sender();
+    a_stopped_rank_can_be_left();
     return 0;
 }

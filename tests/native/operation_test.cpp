@@ -1,5 +1,6 @@
 // Operations of companion libraries: tasks whose work is done elsewhere, by threads or by another process.
 #include <dirent.h>
+#include <pthread.h>
 
 #include <cstring>
 #include <memory>
@@ -44,6 +45,36 @@ void it_may_end_while_it_begins() {
         CHECK(once.begins() == 1);
         CHECK(is_complete(stream) && once.is_released());
     }
+    CHECK_OK(aclrtDestroyStream(stream));
+}
+
+// The stack does not grow with their number.
+void many_may_end_while_they_begin() {
+    constexpr int kMany = 1500;
+    static aclrtNotify notify = nullptr;
+    static aclrtStream other = nullptr;
+    const aclrtStream stream = new_stream();
+    other = new_stream();
+    CHECK_OK(aclrtCreateNotify(&notify, 0));
+    Companion companion(end_at_once);
+    CHECK_OK(aclrtWaitAndResetNotify(notify, stream, 0));
+    for (int i = 0; i < kMany; ++i) {
+        companion.submit(stream);
+    }
+    CHECK(companion.begins() == 0);
+    pthread_attr_t attributes;
+    CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, 256 << 10) == 0);
+    pthread_t thread{};
+    const auto record = [](void *) -> void * {
+        CHECK_OK(aclrtSetDevice(0));
+        CHECK_OK(aclrtRecordNotify(notify, other));
+        return nullptr;
+    };
+    CHECK(pthread_create(&thread, &attributes, record, nullptr) == 0);
+    CHECK(pthread_join(thread, nullptr) == 0 && pthread_attr_destroy(&attributes) == 0);
+    CHECK(is_complete(stream) && companion.begins() == kMany && companion.is_released(kMany));
+    CHECK_OK(aclrtDestroyNotify(notify));
+    CHECK_OK(aclrtDestroyStream(other));
     CHECK_OK(aclrtDestroyStream(stream));
 }
 
@@ -436,6 +467,7 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     an_end_lets_the_stream_go_on_before_it_returns();
     it_may_end_while_it_begins();
+    many_may_end_while_they_begin();
     it_may_end_on_another_thread_before_begin_returns();
     the_task_has_its_place_in_the_stream();
     operations_of_a_stream_begin_in_order();

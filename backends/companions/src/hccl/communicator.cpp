@@ -218,6 +218,7 @@ void Communicator::start(const std::shared_ptr<Operation> &operation, std::uint6
         {
             const std::lock_guard<std::mutex> guard(mutex_);
             executions_.erase(number);
+            ended_.notify_all();
         }
         fail_for_resources(result, text);
         aclsimEndOperation(number, code, text);

@@ -156,7 +156,8 @@ struct Network::Polled {
 
 // Returns true if something is to be sent.
 bool Network::prepare(Polled &polled) {
-    polled.descriptors.assign(1, {wake_.descriptor(), POLLIN, 0});
+    // When all is over, each thread that polls has to notice it: none takes the event from another one.
+    polled.descriptors.assign(1, {is_closing_ ? -1 : wake_.descriptor(), POLLIN, 0});
     polled.others.clear();
     bool is_sending = false;
     for (const auto &other : peers_) {
@@ -233,6 +234,10 @@ void Network::stop_leading(const Run &run) {
     if (leader_ == &run) {
         leader_ = nullptr;
         leading_ = {};
+        if (std::any_of(peers_.begin(), peers_.end(),
+                        [](const std::unique_ptr<Other> &it) { return it != nullptr && !it->out.empty(); })) {
+            wake_server();  // which may have begun to poll before
+        }
         find_leader();
     }
 }
@@ -291,7 +296,8 @@ void Network::answer(const std::vector<Question> &questions) {
 // Does what the ranks were polled for.
 void Network::look(Polled &polled, std::vector<Question> &questions) {
     std::uint64_t count = 0;
-    if ((polled.descriptors[0].revents & POLLIN) != 0 && ::read(wake_.descriptor(), &count, sizeof count) < 0) {
+    if ((polled.descriptors[0].revents & POLLIN) != 0 && !is_closing_ &&
+        ::read(wake_.descriptor(), &count, sizeof count) < 0) {
         count = 0;  // another look has taken it
     }
     try {

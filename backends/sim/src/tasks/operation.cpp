@@ -96,14 +96,39 @@ class OperationExecution {
     bool has_begun_ = false;
 };
 
+// An operation may end in the function that begins it. Its stream goes on when that has returned: otherwise each of
+// many such operations would begin inside the one before it.
 class BeginOperation final : public DeferredWork {
   public:
-    explicit BeginOperation(std::shared_ptr<OperationExecution> execution) : execution_(std::move(execution)) {}
-    void work() noexcept override { execution_->begin(); }
+    BeginOperation(std::shared_ptr<Operation> operation, std::shared_ptr<OperationExecution> execution,
+                   std::uint64_t number)
+        : operation_(std::move(operation)), execution_(std::move(execution)), number_(number) {}
+    void work() noexcept override {
+        outer_ = std::exchange(t_innermost_, this);
+        execution_->begin();
+        t_innermost_ = outer_;
+    }
     bool moves_streams() const override { return true; }
+    void finish() override REQUIRES(engine_lock) {
+        if (operation_->has_ended && operation_->execution == number_) {
+            operation_->waiters.wake(operation_->core);
+        }
+    }
+    // Returns true inside the function that begins the execution.
+    static bool is_beginning(std::uint64_t execution) {
+        const BeginOperation *it = t_innermost_;
+        while (it != nullptr && it->number_ != execution) {
+            it = it->outer_;
+        }
+        return it != nullptr;
+    }
 
   private:
+    const std::shared_ptr<Operation> operation_;
     const std::shared_ptr<OperationExecution> execution_;
+    const std::uint64_t number_;
+    BeginOperation *outer_ = nullptr;
+    static inline thread_local BeginOperation *t_innermost_ = nullptr;
 };
 
 class CancelOperation final : public DeferredWork {
@@ -208,7 +233,7 @@ class OperationTask final : public ConditionTask, public TaskDetails {
         }
         const std::uint64_t number = operations_.executions_ + 1;
         auto execution = std::make_shared<OperationExecution>(operation_, number);
-        auto call = std::make_unique<BeginOperation>(execution);
+        auto call = std::make_unique<BeginOperation>(operation_, execution, number);
         cancel_ = std::make_unique<CancelOperation>(core_, execution);
         operations_.begun_.emplace(number, operation_.get());
         operations_.note_begun();
@@ -243,8 +268,10 @@ void Operations::end(std::uint64_t execution, aclError result, const char *text)
     operation.has_ended = true;
     begun_.erase(found);
     note_begun();
-    operation.waiters.wake(memory_.core);
-    memory_.core.pump();
+    if (!BeginOperation::is_beginning(execution)) {
+        operation.waiters.wake(memory_.core);
+        memory_.core.pump();
+    }
 }
 
 }  // namespace aclsim
