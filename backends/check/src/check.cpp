@@ -290,7 +290,7 @@ void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
         condition.is_unseen = graphs_wait_ = true;
         return;
     }
-    detector_.wait(wait.task, place(), {WaitBinding::State::Any});
+    detector_.wait(caller(), wait.task, place(), {WaitBinding::State::Any});
     bind(condition.add(std::move(wait)));
 }
 
@@ -391,11 +391,11 @@ void Check::wait_for_event(aclrtEvent event, aclrtStream stream, bool is_externa
         wait_for(*found->second.manual, stream, {});
     } else if (found->second.record) {
         const Point task = add_open_task(stream);
-        detector_.wait(task, place(), {WaitBinding::State::Record, *found->second.record});
+        detector_.wait(caller(), task, place(), {WaitBinding::State::Record, *found->second.record});
         bind({{task, {*found->second.record}}});
     } else {
         const StreamState &waiting = streams_.of(stream);
-        detector_.wait({waiting.serial, waiting.submitted + 1}, place(),
+        detector_.wait(caller(), {waiting.serial, waiting.submitted + 1}, place(),
                        {WaitBinding::State::NeverRecorded, {}, /*has_task=*/false});
     }
 }

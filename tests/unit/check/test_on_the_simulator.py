@@ -167,6 +167,84 @@ def test_a_host_function_that_is_late_knows_no_more_of_the_host(run, tmp_path: P
     assert done.returncode == 1, done.stderr
 
 
+# Pipes between the threads are not followed: only the stream orders what the other thread submits behind the wait.
+WAIT_OF_ANOTHER_THREAD = """\
+import os, threading
+from ascend_rt import Buffer, Device, Event, Stream, fill_async
+
+device = Device(0)
+device.set_current()
+first, second, third, event, memory = Stream(), Stream(), Stream(), Event(), Buffer(64)
+goes, go = os.pipe()
+opens, open_ = os.pipe()
+
+
+def other():
+    device.set_current()
+    os.read(goes, 1)
+    fill_async(memory, 2, first)
+
+
+thread = threading.Thread(target=other)
+thread.start()
+BEFORE
+event.record(second)
+AFTER
+fill_async(memory, 1, third)
+third.synchronize()
+first.wait(event)
+os.write(go, b"g")
+thread.join()
+os.write(open_, b"o")
+first.synchronize()
+"""
+
+
+@pytest.mark.parametrize("is_pending", [True, False])
+def test_a_wait_brings_what_its_thread_knew_whether_its_record_is_over(run, tmp_path: Path, is_pending: bool) -> None:
+    before, after = (
+        ("second.launch_host_func(lambda: os.read(opens, 1))", "") if is_pending else ("", "event.synchronize()")
+    )
+    program = WAIT_OF_ANOTHER_THREAD.replace("BEFORE", before).replace("AFTER", after)
+    (tmp_path / "train.py").write_text(program, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "train.py")
+    assert done.returncode == 0, done.stderr
+
+
+OLD_RECORD = """\
+import os, threading
+from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, fill_async
+
+device = Device(0)
+device.set_current()
+stream, event, pinned, memory = Stream(), Event(), PinnedBuffer(4096), Buffer(64)
+goes, go = os.pipe()
+
+
+def other():
+    device.set_current()
+    pinned[:] = 1
+    event.record(stream)
+    for _ in range(1000):
+        fill_async(memory, 0, stream)
+    os.write(go, b"g")
+
+
+thread = threading.Thread(target=other)
+thread.start()
+os.read(goes, 1)
+event.synchronize()
+pinned[:] = 2
+thread.join()
+"""
+
+
+def test_a_record_may_have_many_tasks_behind_it(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(OLD_RECORD, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "train.py")
+    assert done.returncode == 0, done.stderr
+
+
 BEGINNING = """\
 import asyncio, os, threading
 import numpy as np

@@ -216,7 +216,7 @@ void RaceCheck::waits(const Moment &, Point task, const SyncObject &object, cons
     if (object.kind == SyncKind::Event && binding.state == WaitBinding::State::Any) {
         reports_.waited_for_first_record(places_.present());
     }
-    detector_.wait(task, places_.present(), binding);
+    detector_.wait(caller(), task, places_.present(), binding);
 }
 
 void RaceCheck::ordered(const Moment &, const Edge &edge) {

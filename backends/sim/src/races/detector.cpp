@@ -115,6 +115,7 @@ Detector::Owned Detector::make_task(const StreamName &stream, std::uint64_t sequ
     action->shown = sequence + lane.waits_without_task;
     action->vain = std::exchange(lane.early_vain, {});
     action->after.swap(lane.early);
+    action->gifts.swap(lane.gifts);
     if (how.is_call && how.caller.task.stream != 0) {
         action->after.push_back({how.caller.task.stream, how.caller.task.sequence, 0});
     }
@@ -181,6 +182,7 @@ void Detector::end_task(Point task, bool is_dropped) {
         // on the schedule which of the two they are.
         lane->early_vain = {lane->early.back().wait, "failed_wait"};
         lane->early.clear();
+        lane->gifts.clear();
     }
     if (!lane->parked.empty()) {
         retry_parked();
@@ -201,6 +203,7 @@ void Detector::withdraw(Point task) {
     }
     discard(*action);
     lane.early = std::move(action->after);  // order and waits before it are those of the next task
+    lane.gifts = std::move(action->gifts);
     lane.early_vain = action->vain;
     drain();
 }
@@ -213,7 +216,7 @@ void Detector::end_stream(std::uint64_t stream, const Caller &caller) {
     }
 }
 
-void Detector::wait(Point task, PlaceId place, const WaitBinding &binding) {
+void Detector::wait(const Caller &caller, Point task, PlaceId place, const WaitBinding &binding) {
     using State = WaitBinding::State;
     Lane &lane = lane_of(task.stream);
     if (binding.state == State::NeverRecorded) {
@@ -227,6 +230,13 @@ void Detector::wait(Point task, PlaceId place, const WaitBinding &binding) {
         lane.add_early({binding.record.stream, binding.record.sequence, place});
         ++lane.waits_without_task;
         lane.early_vain = {};
+        if (separates_threads_) {  // a wait with a task would bring what its caller knew
+            Owned action = make(Action::Kind::HostGives, caller.thread);
+            action->key = &lane;
+            lane.gifts.assign(1, std::make_shared<Gift>());  // the newest has all that earlier ones have
+            action->gifts = lane.gifts;
+            enqueue(std::move(action));
+        }
     }
 }
 
@@ -263,19 +273,20 @@ void Detector::order_after_all(std::vector<Before> &after, PlaceId wait) const {
 }
 
 void Detector::learn(const Caller &caller, Point task, PlaceId place, Learned how) {
-    const auto add_to = [&](std::vector<Before> &after) {
-        after.push_back({task.stream, task.sequence, place});
+    const auto add_to = [&](Action &action) {
+        action.after.push_back({task.stream, task.sequence, place});
         if (const Lane *const lane = how == Learned::OfStream ? find_lane(task.stream) : nullptr) {
-            after.insert(after.end(), lane->early.begin(), lane->early.end());
+            action.after.insert(action.after.end(), lane->early.begin(), lane->early.end());
+            action.gifts.insert(action.gifts.end(), lane->gifts.begin(), lane->gifts.end());
         }
     };
     if (Action *const run = how == Learned::Quietly ? nullptr : find_open(caller.task)) {
-        return add_to(run->after);
+        return add_to(*run);
     }
     Owned action = make(Action::Kind::HostLearns, caller.thread);
     action->is_quiet = how == Learned::Quietly;
     action->place = place;
-    add_to(action->after);
+    add_to(*action);
     enqueue(std::move(action));
 }
 
@@ -508,8 +519,9 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
     if (is_known && lane.is_host) {
         return;
     }
-    const Lane::Call *const call = source->call_of(before.sequence);
-    knowledge.learn(source->known_at(step));
+    const std::uint64_t remembered = source->oldest_known_call(before.sequence);
+    const Lane::Call *const call = source->call_of(remembered);
+    knowledge.learn(source->known_at(source->step_of(remembered)));
     knowledge.learn(source->id, step);
     if (call != nullptr && call->caller != nullptr &&
         (call->caller != action.caller || call->caller_step > action.caller_step)) {
@@ -621,6 +633,9 @@ void Detector::take_host_order(Action &action) {
             host_waits_[source->id] = {action.place, source->step_of(before.sequence)};
         }
     }
+    for (std::size_t i = gives ? 1 : 0; i < action.gifts.size(); ++i) {
+        knowledge.learn(action.gifts[i]->known);
+    }
     if (gives) {
         // Without separate threads only host functions give: their streams know nothing of later calls of the host.
         if (separates_threads_) {
@@ -637,19 +652,30 @@ void Detector::take_host_order(Action &action) {
     sharing_.host_knows(action.time, {*lane.known, lane.id, action.number});
 }
 
+// Returns what the stream knew, with its newest caller.
+ClockRef Detector::known_at_end(const Lane &stream) {
+    Knowledge knowledge(stream.known);
+    if (stream.caller != nullptr) {
+        knowledge.learn(stream.caller->id, stream.caller_step);
+    }
+    return std::move(knowledge).result();
+}
+
 void Detector::take_end_of_stream(Action &action) {
     Lane *const stream = find_lane(action.launch.stream);
     if (stream == nullptr) {
         return;
     }
     Lane &host = *action.lane;
+    const ClockRef at_end = known_at_end(*stream);
     Knowledge knowledge(host.known);
-    knowledge.learn(stream->known);
+    knowledge.learn(at_end);
     knowledge.learn(stream->id, stream->step_of(stream->newest));
     host.known = std::move(knowledge).result();
+    given_.erase(stream);
     sharing_.host_knows(action.time, {*host.known, host.id, action.number});
     if (stream->open.empty()) {
-        ended_[stream->serial] = {stream->id, stream->base, stream->known};
+        ended_[stream->serial] = {stream->id, stream->base, at_end};
         ended_in_order_.push_back(stream->serial);
         if (ended_in_order_.size() > kMostEnded) {
             ended_.erase(ended_in_order_.front());

@@ -76,7 +76,7 @@ class Detector {
 
     // --- order ------------------------------------------------------------------------------------------------------
     // A call waits: `task` is its task or, without one, the stream's next task.
-    void wait(Point task, PlaceId place, const WaitBinding &binding);
+    void wait(const Caller &caller, Point task, PlaceId place, const WaitBinding &binding);
     void order(const Edge &edge);
     void learn(const Caller &caller, Point task, PlaceId place, Learned how);
     // Other processes may wait for the record that the task will be.
@@ -139,6 +139,7 @@ class Detector {
     void take_host_forgets(Action &action);
     void take_host_order(Action &action);
     void take_end_of_stream(Action &action);
+    static ClockRef known_at_end(const Lane &stream);
     void join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before);
     void apply(const Now &now, const std::vector<Operand> &operands);
     void note_use_of_wait(const Operand &operand, const Use &use);

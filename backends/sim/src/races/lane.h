@@ -1,6 +1,7 @@
 // Lanes of the race check and the actions in them, until their order is known.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -72,7 +73,9 @@ struct Action : ActionFields {
     ClockRef known;  // knowledge of the caller
     std::vector<Operand> operands;
     std::vector<Before> after;
-    std::vector<std::shared_ptr<Gift>> gifts;  // HostGives: the one it gives; a host function: those that it took
+    // HostGives: the one it gives; HostLearns: those of early waits, see Lane::gifts; a task: those, and the ones that
+    // its host function took.
+    std::vector<std::shared_ptr<Gift>> gifts;
 
     // Becomes as new, but keeps the memory of its lists.
     void clear() {
@@ -134,12 +137,18 @@ struct Lane {
 
     std::deque<std::unique_ptr<Action>> parked;  // seen, but something before them is not ordered yet
     std::deque<Action *> open;                   // all that are not ordered
-    std::vector<Before> early;                   // order of the next task
+    std::vector<Before> early;                   // order of the next task,
+    std::vector<std::shared_ptr<Gift>> gifts;    // and what the threads knew that have brought it
 
     Step step_of(std::uint64_t sequence) const { return base + sequence; }
     ClockRef known_at(Step step) const;
     // Returns whether all that is known was known at that step.
     bool has_learned_by(Step step) const { return history.empty() || history.back().from <= step; }
+    // Calls of tasks are forgotten after a while: a later one takes their place then, so that order may be assumed that
+    // is not there, but none is overlooked.
+    std::uint64_t oldest_known_call(std::uint64_t sequence) const {
+        return calls.empty() ? sequence : std::max(sequence, calls.front().sequence);
+    }
     const Call *call_of(std::uint64_t sequence) const;
     void set_known(Step from, ClockRef now);
     void add_early(const Before &before);
