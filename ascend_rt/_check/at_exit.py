@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import Any
 from weakref import ref
@@ -30,9 +31,33 @@ _INSIDE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # before Pytho
 _opened: list[tuple[ref[Any], list[str]]] = []
 
 
+class _Reserve:
+    """A descriptor that is kept for the file of these lines: at its end a program may have used up all others."""
+
+    def __init__(self) -> None:
+        self._number = os.open(os.devnull, os.O_RDONLY)
+        self._file = os.fstat(self._number)
+
+    def give_up(self) -> None:
+        """Close it, unless the program has closed it: the number may be that of another file since then."""
+        try:
+            is_ours = os.path.samestat(os.fstat(self._number), self._file)
+        except OSError:
+            return
+        if is_ours:
+            os.close(self._number)
+
+
+_reserve: _Reserve | None = None
+
+
 def install() -> None:
     """Write the lines at the end of this process that the environment asks for; called when the library is loaded."""
     asked = os.environ.get("ASCEND_RT_CHECK_AT_EXIT", "").split(",")
+    if asked != [""]:
+        global _reserve
+        with suppress(OSError):  # it has none left: the program can hardly open anything either
+            _reserve = _Reserve()
     if "files" in asked:
         atexit.register(_write_files)
     if "leaks" in asked:
@@ -63,9 +88,13 @@ def _write(lines: list[dict[str, Any]]) -> None:
     path = os.path.join(directory, f"{os.getpid()}.jsonl")
     text = "".join(json.dumps(line) + "\n" for line in lines).encode()
     if text and os.path.isdir(directory):  # not after the check, in a process that outlives it
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        os.write(file, text)
-        os.close(file)
+        if _reserve is not None:
+            _reserve.give_up()
+        try:
+            with open(path, "ab", buffering=0) as file:
+                file.write(text)
+        except OSError as error:
+            print(f"ascend-rt check: a part of the findings is lost: {error}", file=sys.stderr)
 
 
 def _write_files() -> None:

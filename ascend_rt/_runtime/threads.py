@@ -10,6 +10,7 @@ from __future__ import annotations
 import _thread
 import sys
 from _thread import get_ident
+from importlib import import_module
 
 from ascend_rt._runtime import settings
 from ascend_rt._runtime.driver import check_usable, ffi, lib
@@ -85,6 +86,7 @@ def install() -> None:
     """Register the provider."""
     lib.aclsimSetThreadProvider(lib.ascend_rt_threads_entry)
     if settings.looks_for_deadlocks():
+        import_module("ascend_rt._runtime.program_waits")  # now: in a deadlock there may be no descriptor left
         lib.aclsimSetThreadDescriber(lib.ascend_rt_describer_entry)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,38 @@ def test_a_host_function_that_is_late_knows_no_more_of_the_host(run, tmp_path: P
     (tmp_path / "train.py").write_text(LOCKS, encoding="utf-8")
     done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
     assert done.returncode == 1, done.stderr
+
+
+WITHOUT_DESCRIPTORS = """\
+import os
+from ascend_rt import Buffer, Device, Notify, Stream, fill_async
+
+Device(0).set_current()
+stream, other, notify, memory = Stream(), Stream(), Notify(), Buffer(64)
+held = []
+try:
+    while True:
+        held.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+PROGRAM
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "said"),
+    [
+        ("stream.wait(notify); stream.synchronize()", 1, "1 deadlock in 1 process"),
+        ("fill_async(memory, 1, stream); fill_async(memory, 2, other)", 1, "1 race in 1 process"),
+    ],
+)
+def test_a_program_may_use_up_all_descriptors(run, tmp_path: Path, program: str, status: int, said: str) -> None:
+    (tmp_path / "train.py").write_text(WITHOUT_DESCRIPTORS.replace("PROGRAM", program), encoding="utf-8")
+    limited = 'ulimit -n 40; exec "$@"'
+    command = ["sh", "-c", limited, "sh", sys.executable, "-m", "ascend_rt", "check", "--backend", "sim", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (status, said), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 # Pipes between the threads are not followed: only the stream orders what the other thread submits behind the wait.
