@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -51,6 +52,12 @@ class Parser(argparse.ArgumentParser):
         self.exit(
             self.misuse, f"{self.prog}: {message}\n\n{self.format_usage()}\nFor more information, run '{command}'.\n"
         )
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            file.write(message)  # the base class says nothing of a full disk
+        else:
+            super()._print_message(message, file)
 
     def _refuse(self, argument: str) -> NoReturn:
         name = argument.partition("=")[0]

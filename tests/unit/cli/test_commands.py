@@ -172,7 +172,7 @@ def test_a_broken_library_path(run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_one_message(unbuffered: str) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "ASCEND_RT_BACKEND": "sim"}
-    for arguments in (["coverage", "--format", "json"], ["sim-path"], []):
+    for arguments in (["coverage", "--format", "json"], ["sim-path"], [], ["--version"], ["help"], ["demo", "--help"]):
         with open("/dev/full", "wb") as full:
             command = [sys.executable, "-m", "ascend_rt", *arguments]
             result = subprocess.run(command, stdout=full, stderr=-1, text=True, env=environment, check=False)
