@@ -1069,6 +1069,8 @@ class Lib:
         """aclError aclsimSetThreadProvider(aclsimThreadProvider provider)."""
     def aclsimSetThreadDescriber(self, describer: Any, /) -> int:
         """aclError aclsimSetThreadDescriber(aclsimThreadDescriber describer)."""
+    def aclsimSetMessages(self, arePrinted: int, /) -> int:
+        """aclError aclsimSetMessages(int32_t arePrinted)."""
     def aclsimFailCall(self, function: Any, nth: int, code: int, /) -> int:
         """aclError aclsimFailCall(const char *function, uint64_t nth, aclError code)."""
     def aclsimFailTask(self, stream: Any, nth: int, code: int, /) -> int:

@@ -414,6 +414,8 @@ def load() -> BackendSelection:
             from ascend_rt._runtime import threads
 
             lib.aclsimSetInterruptCheck(lib.ascend_rt_interrupt_entry)
+            if sys.__stderr__ is None:  # it was closed when the program started
+                lib.aclsimSetMessages(0)
             threads.install()
         if os.environ.get("ASCEND_RT_CHECK_AT_EXIT"):
             from ascend_rt._check import at_exit

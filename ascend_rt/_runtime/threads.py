@@ -86,7 +86,7 @@ def install() -> None:
     """Register the provider."""
     lib.aclsimSetThreadProvider(lib.ascend_rt_threads_entry)
     if settings.looks_for_deadlocks():
-        import_module("ascend_rt._runtime.program_waits")  # now: in a deadlock there may be no descriptor left
+        import_module("ascend_rt._runtime.program_waits")  # now: the program may use up all descriptors
         lib.aclsimSetThreadDescriber(lib.ascend_rt_describer_entry)
 
 

@@ -129,6 +129,9 @@ aclError aclsimSetThreadProvider(aclsimThreadProvider provider);
  * must not call the library. NULL removes the describer. */
 typedef size_t (*aclsimThreadDescriber)(uint64_t thread, char *text, size_t size);
 aclError aclsimSetThreadDescriber(aclsimThreadDescriber describer);
+/* With 0, the simulator prints no messages from then on: the program has no standard error, whose number may be that of
+ * any other file. */
+aclError aclsimSetMessages(int32_t arePrinted);
 /* Status of a process that ends because of a deadlock (ASCEND_RT_SIM_CHECK=deadlocks). */
 typedef enum aclsimExit {
     ACLSIM_EXIT_DEADLOCK = 86,

@@ -55,3 +55,36 @@ def test_their_numbers_stay_free(tmp_path: Path, closed: tuple[int, ...]) -> Non
     command = ["sh", "-c", f'exec "$@"{redirections}', "sh", sys.executable, "-c", PROGRAM, str(answer)]
     subprocess.run(command, env=environment | {"ASCEND_RT_SIM_CARDS": "shared"}, check=True)
     assert answer.read_text(encoding="utf-8") == f"sim {sorted({0, 1, 2} - {*closed})}\n"
+
+
+# The program's first file gets the number of standard error.
+WRITER = """
+import sys
+
+data = open(sys.argv[1], "wb", buffering=0)
+assert data.fileno() == 2
+from ascend_rt import Buffer, Device, Notify, Stream, ffi, fill_async, lib
+
+Device(0).set_current()
+first, second, buffer = Stream(), Stream(), Buffer(64)
+PART
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "part"),
+    [
+        ("ASCEND_RT_SIM_CHECK", "deadlocks", "first.wait(Notify()); first.synchronize()"),
+        ("ASCEND_RT_SIM_CHECK", "races", "fill_async(buffer, 1, first); fill_async(buffer, 2, second)"),
+        ("ASCEND_RT_SIM_CHECK", "memory", "lib.aclrtMemset(ffi.cast('void *', 64), 64, 0, 64)"),
+        ("ASCEND_RT_SIM_STRICT", "1", "lib.aclrtDestroyStream(ffi.cast('void *', 12345))"),
+        ("ASCEND_RT_SIM_STALL_MS", "1", "first.wait(Notify()); first.synchronize(timeout=0.1)"),
+    ],
+)
+def test_no_message_is_written_to_a_file_of_the_program(tmp_path: Path, variable: str, value: str, part: str) -> None:
+    data = tmp_path / "data"
+    environment = os.environ | {"ASCEND_RT_BACKEND": "sim", variable: value}
+    program = WRITER.replace("PART", part)
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", program, str(data)]
+    subprocess.run(command, env=environment, check=False)
+    assert data.read_bytes() == b""

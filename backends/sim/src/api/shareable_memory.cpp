@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "api/entry.h"
+#include "memory/memory.h"
 #include "memory/virtual_memory.h"
 
 using namespace aclsim;

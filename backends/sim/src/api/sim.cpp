@@ -11,6 +11,7 @@
 #include "observe/memory_check.h"
 #include "observe/race_check.h"
 #include "support/findings.h"
+#include "support/standard_error.h"
 #include "tasks/declared_accesses.h"
 #include "tasks/sleep.h"
 
@@ -177,6 +178,10 @@ aclError aclsimSetThreadDescriber(aclsimThreadDescriber describer) {
     return ungated_entry(Function::aclsimSetThreadDescriber, [&](Simulator &sim, Lock &) REQUIRES(engine_lock) {
         sim.stall.set_thread_describer(describer);
     });
+}
+
+aclError aclsimSetMessages(int32_t arePrinted) {
+    return ungated_entry(Function::aclsimSetMessages, [&](Simulator &, Lock &) { set_messages(arePrinted != 0); });
 }
 
 aclError aclsimSetThreadProvider(aclsimThreadProvider provider) {

@@ -9,6 +9,7 @@
 #include "support/config.h"
 #include "support/findings.h"
 #include "support/json.h"
+#include "support/standard_error.h"
 
 namespace aclsim {
 namespace {
@@ -82,7 +83,7 @@ void report(const Deadlock &deadlock) {
     for (const StuckWait &wait : deadlock.waits) {
         text += text_of(wait);
     }
-    std::fputs((text + deadlock.end).c_str(), stderr);
+    print_error("%s", (text + deadlock.end).c_str());
 }
 
 void end_after_deadlock() {

@@ -9,6 +9,7 @@
 #include "support/config.h"
 #include "support/error.h"
 #include "support/program_call.h"
+#include "support/standard_error.h"
 
 namespace aclsim {
 namespace {
@@ -172,7 +173,7 @@ void HostWait::write(Lock &lock) {
     if (!text_.empty()) {
         const std::string text = std::exchange(text_, {});
         const Unlocked unlocked(lock);
-        std::fputs(text.c_str(), stderr);
+        print_error("%s", text.c_str());
     }
 }
 

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
+#include <mutex>
 
 #include "support/config.h"
 #include "support/error.h"
 #include "support/shared_turn.h"
+#include "support/standard_error.h"
 
 namespace aclsim {
 namespace {
@@ -21,11 +22,13 @@ constexpr int kLayout = 2;
 std::uint64_t add(std::uint64_t sum, std::uint64_t amount) { return sum + std::min(amount, UINT64_MAX - sum); }
 
 void say_once(const char *reason) {
-    static const int said = std::fprintf(stderr,
-                                         "ascend_rt simulator: %s. This process shares its devices with no other; "
-                                         "ASCEND_RT_SIM_CARDS=separate asks for that, without this notice\n",
-                                         reason);
-    static_cast<void>(said);
+    static std::once_flag said;
+    std::call_once(said, [=] {
+        print_error(
+            "ascend_rt simulator: %s. This process shares its devices with no other; "
+            "ASCEND_RT_SIM_CARDS=separate asks for that, without this notice\n",
+            reason);
+    });
 }
 
 }  // namespace

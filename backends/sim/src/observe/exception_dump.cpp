@@ -17,6 +17,7 @@
 #include "support/file.h"
 #include "support/file_limit.h"
 #include "support/json.h"
+#include "support/standard_error.h"
 #include "support/text.h"
 #include "support/uncancelled.h"
 
@@ -234,10 +235,10 @@ std::function<void()> ExceptionDumps::prepare(const rtExceptionInfo &info) {
         } catch (const Failure &) {
             error = "cannot make the directory " + directory;
         } catch (const std::bad_alloc &) {
-            std::fputs("ascend_rt simulator, dump of a failed kernel: the host is out of memory\n", stderr);
+            print_error("ascend_rt simulator, dump of a failed kernel: the host is out of memory\n");
         }
         if (!error.empty()) {
-            std::fprintf(stderr, "ascend_rt simulator, dump of a failed kernel: %s\n", error.c_str());
+            print_error("ascend_rt simulator, dump of a failed kernel: %s\n", error.c_str());
         }
     };
 }

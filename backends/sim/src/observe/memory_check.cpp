@@ -9,6 +9,7 @@
 #include "engine/stream.h"
 #include "support/findings.h"
 #include "support/json.h"
+#include "support/standard_error.h"
 #include "support/strict.h"
 #include "support/text.h"
 #include "support/thread_state.h"
@@ -417,8 +418,7 @@ void MemoryCheck::fact_lost(const Moment &) {
             write_finding(
                 R"({"kind":"note","text":"memory check: the host is out of memory; nothing more is reported"})");
         } else {
-            std::fputs("ascend_rt simulator, memory check: the host is out of memory; nothing more is reported\n",
-                       stderr);
+            print_error("ascend_rt simulator, memory check: the host is out of memory; nothing more is reported\n");
         }
     }
 }
@@ -456,7 +456,7 @@ void MemoryCheck::report(const CallNote &at, const std::string &text) {
                       R"(,"frames":)" + json_frames(at.place) + "}");
         return;
     }
-    std::fprintf(stderr, "ascend_rt simulator, memory check: %s\n", text.c_str());
+    print_error("ascend_rt simulator, memory check: %s\n", text.c_str());
 }
 
 }  // namespace aclsim

@@ -5,6 +5,7 @@
 
 #include "support/file.h"
 #include "support/json.h"
+#include "support/standard_error.h"
 
 namespace aclsim {
 
@@ -44,8 +45,7 @@ void OperatorRecords::stop(Lock &lock) {
 
 void OperatorRecords::fact_lost(const Moment &) {
     if (!has_lost_facts_.exchange(true)) {
-        std::fputs("ascend_rt simulator, aclopStartDumpArgs: the host is out of memory; operators are missing\n",
-                   stderr);
+        print_error("ascend_rt simulator, aclopStartDumpArgs: the host is out of memory; operators are missing\n");
     }
 }
 

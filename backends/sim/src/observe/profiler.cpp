@@ -8,6 +8,7 @@
 #include "engine/thread.h"
 #include "machine/context.h"
 #include "support/error.h"
+#include "support/standard_error.h"
 #include "support/thread_state.h"
 
 namespace aclsim {
@@ -184,7 +185,7 @@ void Profiler::call_ended(const Moment &now, const CallSite &site) {
 
 void Profiler::fact_lost(const Moment &) {
     if (!has_lost_facts_.exchange(true)) {
-        std::fputs("ascend_rt simulator, profile: the host is out of memory; tasks and calls are missing\n", stderr);
+        print_error("ascend_rt simulator, profile: the host is out of memory; tasks and calls are missing\n");
     }
 }
 

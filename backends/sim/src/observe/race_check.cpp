@@ -11,6 +11,7 @@
 #include "support/config.h"
 #include "support/findings.h"
 #include "support/shared_memory.h"
+#include "support/standard_error.h"
 #include "support/text.h"
 
 namespace aclsim {
@@ -71,7 +72,7 @@ class Findings final : public races::Output {
         if (writes_findings()) {
             write_finding(json);
         } else {
-            std::fprintf(stderr, "ascend_rt simulator, race check: %s\n", json.c_str());
+            print_error("ascend_rt simulator, race check: %s\n", json.c_str());
         }
     }
 };

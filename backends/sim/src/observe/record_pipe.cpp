@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/standard_error.h"
 #include "support/text.h"
 #include "support/uncancelled.h"
 
@@ -209,8 +210,8 @@ void RecordPipe::write(const std::vector<OperatorRecord> &records) {
 
 void RecordPipe::lose(const char *reason) {
     if (!std::exchange(has_lost_some_, true)) {
-        std::fprintf(stderr, "ascend_rt simulator, subscription of model %u: records are missing: %s\n",
-                     settings_.model, reason);
+        print_error("ascend_rt simulator, subscription of model %u: records are missing: %s\n", settings_.model,
+                    reason);
     }
 }
 

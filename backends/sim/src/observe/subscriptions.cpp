@@ -9,6 +9,7 @@
 #include "engine/thread.h"
 #include "machine/context.h"
 #include "support/error.h"
+#include "support/standard_error.h"
 
 namespace aclsim {
 
@@ -79,7 +80,7 @@ void Subscriptions::dropped(const Moment &, const Stream &stream, const Task &ta
 
 void Subscriptions::fact_lost(const Moment &) {
     if (!has_lost_facts_.exchange(true)) {
-        std::fputs("ascend_rt simulator, subscription: the host is out of memory; records are missing\n", stderr);
+        print_error("ascend_rt simulator, subscription: the host is out of memory; records are missing\n");
     }
 }
 

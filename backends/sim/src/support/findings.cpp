@@ -15,6 +15,7 @@
 
 #include "support/descriptor.h"
 #include "support/json.h"
+#include "support/standard_error.h"
 #include "support/text.h"
 
 namespace aclsim {
@@ -103,8 +104,8 @@ class File {
     void note_failure(const char *what) {
         const int error = errno;
         if (!std::exchange(has_failed_, true)) {
-            std::fprintf(stderr, "%s: ASCEND_RT_SIM_CHECK_DIRECTORY: %s cannot be written: %s\n",
-                         checked_process().checker, what, std::strerror(error));
+            print_error("%s: ASCEND_RT_SIM_CHECK_DIRECTORY: %s cannot be written: %s\n", checked_process().checker,
+                        what, std::strerror(error));
         }
     }
 
@@ -148,7 +149,7 @@ void write_finding(std::string_view object) noexcept {
     try {
         file().write(object);
     } catch (const std::exception &) {  // no memory for the name of the file
-        std::fprintf(stderr, "%s: the host is out of memory; a finding is lost\n", checked_process().checker);
+        print_error("%s: the host is out of memory; a finding is lost\n", checked_process().checker);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "support/call_note.h"
+#include "support/standard_error.h"
 
 namespace aclsim {
 namespace {
@@ -37,7 +38,7 @@ void end_if_strict(const std::string &reason) {
 void end_if_strict(const std::string &call, const std::string &reason) {
     if (is_strict()) {
         const std::string line = call + ": the vendor's library may end the process here: " + reason + "\n";
-        write_line(STDERR_FILENO, "ascend_rt simulator, strict: " + line);
+        print_error("ascend_rt simulator, strict: %s", line.c_str());
         write_to_log(line);
         std::abort();
     }
