@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <mutex>
 
 #include "support/config.h"
 #include "support/error.h"
@@ -22,13 +22,13 @@ constexpr int kLayout = 2;
 std::uint64_t add(std::uint64_t sum, std::uint64_t amount) { return sum + std::min(amount, UINT64_MAX - sum); }
 
 void say_once(const char *reason) {
-    static std::once_flag said;
-    std::call_once(said, [=] {
+    static std::atomic<bool> is_said{false};
+    if (!is_said.exchange(true)) {
         print_error(
             "ascend_rt simulator: %s. This process shares its devices with no other; "
             "ASCEND_RT_SIM_CARDS=separate asks for that, without this notice\n",
             reason);
-    });
+    }
 }
 
 }  // namespace
