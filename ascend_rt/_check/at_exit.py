@@ -21,6 +21,7 @@ from weakref import ref
 
 from ascend_rt._check.frames import is_file_of_user, is_of_user, parse
 from ascend_rt._native import handles
+from ascend_rt._runtime import report
 from ascend_rt._runtime.call_site import is_inside
 
 _DIRECTORY = "ASCEND_RT_SIM_CHECK_DIRECTORY"
@@ -88,13 +89,15 @@ def _write(lines: list[dict[str, Any]]) -> None:
     path = os.path.join(directory, f"{os.getpid()}.jsonl")
     text = "".join(json.dumps(line) + "\n" for line in lines).encode()
     if text and os.path.isdir(directory):  # not after the check, in a process that outlives it
+        global _reserve
         if _reserve is not None:
             _reserve.give_up()
+            _reserve = None
         try:
             with open(path, "ab", buffering=0) as file:
                 file.write(text)
         except OSError as error:
-            print(f"ascend-rt check: a part of the findings is lost: {error}", file=sys.stderr)
+            report.write(f"ascend-rt check: a part of the findings is lost: {error}\n")
 
 
 def _write_files() -> None:

@@ -56,8 +56,12 @@ def _print(error: BaseException, heading: str) -> None:
 
     shown = TracebackException.from_exception(error)
     _hide_package(shown)
-    text = f"{heading}:\n{''.join(shown.format())}"
-    with _lock, suppress(OSError, ValueError, AttributeError):  # standard error is broken, closed, or None
+    write(f"{heading}:\n{''.join(shown.format())}")
+
+
+def write(text: str) -> None:
+    """Write a message to standard error, unless that is broken, closed, or None."""
+    with _lock, suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(text)
         sys.stderr.flush()
 

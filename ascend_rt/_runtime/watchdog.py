@@ -13,10 +13,9 @@ import os
 import sys
 import threading
 from _thread import get_ident
-from contextlib import suppress
 from time import monotonic
 
-from ascend_rt._runtime import program_waits, threads
+from ascend_rt._runtime import program_waits, report, threads
 from ascend_rt.errors import ClosedError, ConfigurationError
 
 TYPE_CHECKING = False
@@ -67,9 +66,7 @@ def _watch(limit: float) -> None:
 
 def _report(lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
-    with suppress(OSError, ValueError, AttributeError):  # standard error is full, closed, or None
-        sys.stderr.write(text)
-        sys.stderr.flush()
+    report.write(text)
     if directory := os.environ.get("ASCEND_RT_SIM_CHECK_DIRECTORY"):
         line = json.dumps({"kind": "note", "text": text}) + "\n"
         file = os.open(os.path.join(directory, f"{os.getpid()}.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)

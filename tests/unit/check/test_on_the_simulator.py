@@ -107,6 +107,12 @@ def test_a_thread_follows_a_host_function_that_it_waits_for(run, tmp_path: Path)
         assert tested.returncode == status, tested.stdout
 
 
+def expect_status(status: int, run, tmp_path: Path, program: str, *options: str) -> None:
+    (tmp_path / "train.py").write_text(program, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", *options, "train.py")
+    assert done.returncode == status, done.stderr
+
+
 GATE = """\
 import queue, threading
 from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
@@ -132,9 +138,7 @@ def test_what_follows_a_host_function_follows_what_it_waited_for(run, tmp_path: 
     late = program.replace("BEFORE", "").replace("BEHIND", write)
     # Without the option, a gate that the program opens late does not hide a missing wait.
     for text, options, status in ((ordered, ["--host-threads"], 0), (late, ["--host-threads"], 1), (ordered, [], 1)):
-        (tmp_path / "train.py").write_text(text, encoding="utf-8")
-        done = run("-m", "ascend_rt", "check", "--backend", "sim", *options, "train.py")
-        assert done.returncode == status, done.stderr
+        expect_status(status, run, tmp_path, text, *options)
 
 
 LOCKS = """\
@@ -163,23 +167,19 @@ stream.synchronize()
 
 
 def test_a_host_function_that_is_late_knows_no_more_of_the_host(run, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(LOCKS, encoding="utf-8")
-    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
-    assert done.returncode == 1, done.stderr
+    expect_status(1, run, tmp_path, LOCKS)
 
 
 WITHOUT_DESCRIPTORS = """\
-import os
+import contextlib, os
 from ascend_rt import Buffer, Device, Notify, Stream, fill_async
 
 Device(0).set_current()
 stream, other, notify, memory = Stream(), Stream(), Notify(), Buffer(64)
 held = []
-try:
+with contextlib.suppress(OSError):
     while True:
         held.append(os.open(os.devnull, os.O_RDONLY))
-except OSError:
-    pass
 PROGRAM
 """
 
@@ -239,9 +239,7 @@ def test_a_wait_brings_what_its_thread_knew_whether_its_record_is_over(run, tmp_
         ("second.launch_host_func(lambda: os.read(opens, 1))", "") if is_pending else ("", "event.synchronize()")
     )
     program = WAIT_OF_ANOTHER_THREAD.replace("BEFORE", before).replace("AFTER", after)
-    (tmp_path / "train.py").write_text(program, encoding="utf-8")
-    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "train.py")
-    assert done.returncode == 0, done.stderr
+    expect_status(0, run, tmp_path, program, "--host-threads")
 
 
 OLD_RECORD = """\
@@ -273,9 +271,7 @@ thread.join()
 
 
 def test_a_record_may_have_many_tasks_behind_it(run, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(OLD_RECORD, encoding="utf-8")
-    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "train.py")
-    assert done.returncode == 0, done.stderr
+    expect_status(0, run, tmp_path, OLD_RECORD, "--host-threads")
 
 
 BEGINNING = """\

@@ -51,7 +51,7 @@ class Outbox {
     std::uint64_t mark() const { return pages_->mark(); }
     // Call when the receiver has mapped the pages: a process has few descriptors, and may write to many ranks.
     void close_file() { pages_->close_file(); }
-    // Returns std::nullopt if there is no room.
+    // Returns std::nullopt if the pages are too full for it.
     std::optional<Deposit> put(const void *data, std::size_t size);
 
   private:
