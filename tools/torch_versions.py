@@ -5,6 +5,7 @@
     python tools/torch_versions.py 2.8 2.10          # these
     python tools/torch_versions.py                   # all that are supported
     python tools/torch_versions.py 2.14 -- --full    # with options of pytest
+    python tools/torch_versions.py --install 2.14    # only the environment, which is kept for the tests
 
 Each version gets an environment below build/torch, with the packages of the Python that runs this script, among them
 ascend_rt and pytest; only torch and torch_npu differ. The package index may have torch for CUDA, which takes gigabytes:
@@ -14,6 +15,7 @@ give the index of builds for the CPU with --index-url.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import subprocess
 import sys
 import sysconfig
@@ -38,12 +40,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("versions", nargs="*", metavar="VERSION", help=f"of {', '.join(PAIRS)}; all without one")
     parser.add_argument("--index-url", help="where pip looks for torch")
+    parser.add_argument("--install", action="store_true", help="make the environments, and run no tests")
     own, options = _split(sys.argv[1:])
     arguments = parser.parse_args(own)
     unknown = set(arguments.versions) - set(PAIRS)
     if unknown:
         parser.error(f"no version {', '.join(sorted(unknown))}; there are {', '.join(PAIRS)}")
-    results = {version: _test(version, arguments.index_url, options) for version in arguments.versions or list(PAIRS)}
+    versions = arguments.versions or list(PAIRS)
+    if arguments.install:
+        for version in versions:
+            with contextlib.suppress(subprocess.CalledProcessError):  # which the tests report
+                _environment(version, arguments.index_url)
+        return 0
+    results = {version: _test(version, arguments.index_url, options) for version in versions}
     for version, status in results.items():
         text = "not installed" if status is None else "passed" if status == 0 else f"failed with status {status}"
         print(f"torch_npu {PAIRS[version][1]}: {text}")

@@ -5,9 +5,12 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "check.h"
@@ -52,10 +55,11 @@ struct LatchedCallback {
     }
 };
 
-// Starts the call on a new thread.
+// Starts the call on a new thread. The type of the call is hidden from std::async, which compilers take a second for.
 template <class Call>
 auto begin(Call call) {
-    return std::async(std::launch::async, std::move(call));
+    const auto shared = std::make_shared<Call>(std::move(call));
+    return std::async(std::launch::async, std::function<std::invoke_result_t<Call>()>([=] { return (*shared)(); }));
 }
 
 template <class Result>

@@ -118,10 +118,11 @@ class Detector {
     using Owned = std::unique_ptr<Action>;
 
     Lane &lane_of(std::uint64_t serial);
+    Lane &lane_of(const StreamName &stream);
     Lane *find_lane(std::uint64_t serial) const;
     Lane &host_lane(std::uint32_t thread);
     Owned make(Action::Kind kind, std::uint32_t thread);
-    Owned make_task(const StreamName &stream, std::uint64_t sequence, const Submitted &how);
+    Owned make_task(Lane &lane, std::uint64_t sequence, const Submitted &how);
     Action *find_open(Point task) const;
     void enqueue(Owned action);
     void discard(Action &task);
@@ -133,8 +134,11 @@ class Detector {
     bool is_ready(const Action &action) const;
     void give_back(Owned action);
     void retry_parked();
+    // The following functions are in actions.cpp.
     void take_action(Action &action);
     void take_task(Action &action);
+    static Knowledge knowledge_before(const Lane &lane, const Lane &caller, const ClockRef &known_to_caller);
+    static void advance(Lane &lane, const Lane::Call &call, Knowledge &&knowledge);
     void take_host_access(Action &action);
     void take_host_forgets(Action &action);
     void take_host_order(Action &action);

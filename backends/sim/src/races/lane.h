@@ -77,6 +77,7 @@ struct Action : ActionFields {
     // its host function took.
     std::vector<std::shared_ptr<Gift>> gifts;
 
+    bool is_task() const { return kind == Kind::Task; }
     // Becomes as new, but keeps the memory of its lists.
     void clear() {
         static_cast<ActionFields &>(*this) = {};
@@ -140,6 +141,11 @@ struct Lane {
     std::vector<Before> early;                   // order of the next task,
     std::vector<std::shared_ptr<Gift>> gifts;    // and what the threads knew that have brought it
 
+    // Returns whether the next task follows the newest one, and nothing else.
+    bool is_plain() const {
+        return open.empty() && early.empty() && gifts.empty() && published.empty() && early_vain.wait == 0 &&
+               batch == 0;
+    }
     Step step_of(std::uint64_t sequence) const { return base + sequence; }
     ClockRef known_at(Step step) const;
     // Returns whether all that is known was known at that step.
