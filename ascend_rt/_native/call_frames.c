@@ -145,7 +145,9 @@ static int32_t offset_in(PyObject *frame) {
     return (int32_t)number;
 }
 
-static int32_t capture_here(aclsimCallFrame *frames, int32_t most) {
+/* Writes the frames of the calling thread over earlier ones, and returns their number. The earlier ones are a guess:
+ * most calls are made from where another one was made. */
+static int32_t capture_over(aclsimCallFrame *frames, int32_t most) {
     PyObject *frame = (PyObject *)PyThreadState_GetFrame(PyThreadState_Get());
     int32_t count = 0;
     while (frame != NULL && frame != Py_None && count < most) {
@@ -153,7 +155,8 @@ static int32_t capture_here(aclsimCallFrame *frames, int32_t most) {
             break;
         }
         PyObject *const code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
-        const code_copy *const copy = copy_of(code);
+        const code_copy *const guess = frames[count].code;
+        const code_copy *const copy = guess != NULL && guess->code == code ? guess : copy_of(code);
         if (copy != NULL && !copy->is_internal) {
             frames[count++] = (aclsimCallFrame){copy, offset_in(frame)};
         }
@@ -178,7 +181,7 @@ static atomic_bool is_wanted; /* the library asks for frames */
 const atomic_bool *const ascend_rt_wants_frames = &is_wanted;
 
 void ascend_rt_note_frames(void) {
-    noted.count = capture_here(noted.list, (int32_t)(sizeof noted.list / sizeof *noted.list));
+    noted.count = capture_over(noted.list, (int32_t)(sizeof noted.list / sizeof *noted.list));
     noted.are_there = true;
 }
 
@@ -202,7 +205,8 @@ static int32_t capture(aclsimCallFrame *frames, int32_t most) {
     }
     if (ascend_rt_enter()) {
         const PyGILState_STATE state = PyGILState_Ensure();
-        count = capture_here(frames, most);
+        memset(frames, 0, (size_t)most * sizeof *frames);
+        count = capture_over(frames, most);
         PyGILState_Release(state);
     }
     ascend_rt_leave();

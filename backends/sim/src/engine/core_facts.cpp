@@ -100,6 +100,7 @@ void Core::tell_access(const Access &access) {
     }
     if (call->accesses_ == nullptr) {
         call->accesses_ = new std::vector<Access>;
+        call->accesses_->reserve(2);  // a copy has two
     }
     call->accesses_->push_back(access);
     call->uses_memory_ = true;
