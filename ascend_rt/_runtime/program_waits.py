@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from _thread import get_ident
 from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
@@ -137,7 +138,14 @@ def stuck(frames: _Frames) -> set[int]:
 def agent(thread: int | None) -> str:
     """Return the name of a thread in reports: its number in the system."""
     known = threading._active.get(thread)  # type: ignore[attr-defined]
-    return f"thread {thread}" if known is None else f"thread {known.native_id}"
+    return f"thread {_number_of(thread) if known is None else known.native_id}"
+
+
+def _number_of(thread: int | None) -> int | None:
+    """Return the number in the system of a thread that runs but is not of Python's, as those of host functions."""
+    if thread is None or sys.platform != "linux":
+        return thread
+    return ~(time.pthread_getcpuclockid(thread) >> 3)  # Linux numbers the clock of a thread's processor time by it
 
 
 def _is_standard(frame: FrameType) -> bool:

@@ -37,12 +37,14 @@ class UsageError(Exception):
 _CURES = {
     errno.EACCES: "check the permissions",
     errno.EISDIR: "name a file",
+    errno.EMFILE: "raise the limit (ulimit -n), or close files",
     errno.ENOENT: "check the path",
     errno.ENOSPC: "free some space, or write to another disk",
     errno.ENOTDIR: "check the path",
     errno.EPERM: "check the permissions",
     errno.EROFS: "write to another disk",
 }
+_WITHOUT_FILE = {errno.EMFILE: "this process", errno.ENFILE: "this machine"}
 _CURES_OF_WRITING = _CURES | {errno.ENOENT: "create the directory first"}
 
 
@@ -58,9 +60,15 @@ def in_words(error: OSError, doing: str = "") -> str:
     """
     if error.strerror is None:  # raised with a text, not by the system
         return str(error)
-    place = f"cannot {doing}" if doing else "standard output" if error.filename is None else os.fspath(error.filename)
+    number = error.errno or 0
+    if doing:
+        place = f"cannot {doing}"
+    elif error.filename is not None:
+        place = os.fspath(error.filename)
+    else:
+        place = _WITHOUT_FILE.get(number, "standard output")
     reason = error.strerror[:1].lower() + error.strerror[1:]
-    cure = (_CURES_OF_WRITING if doing.startswith("write") else _CURES).get(error.errno or 0)
+    cure = (_CURES_OF_WRITING if doing.startswith("write") else _CURES).get(number)
     return f"{place}: {reason}{f'; {cure}' if cure else ''}"
 
 

@@ -300,6 +300,20 @@ other.synchronize()
     assert [finding["kind"] for finding in ended.found] == ["deadlock"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the number of a thread is known to Python alone")
+def test_a_thread_of_a_host_function_has_its_number_in_the_system(tmp_path: Path) -> None:
+    body = """
+def work():
+    print(threading.get_native_id(), flush=True)
+    ready.wait()
+stream.launch_host_func(work)
+stream.synchronize()
+"""
+    ended = Ended(tmp_path, body)
+    [finding] = ended.found
+    assert [wait["agent"] for wait in finding["waits"]][2] == f"thread {ended.done.stdout.strip()}"
+
+
 def test_a_wrong_end_is_an_error_of_the_first_call(tmp_path: Path) -> None:
     ended = Ended(tmp_path, "", ASCEND_RT_SIM_DEADLOCK="stop")
     assert "ASCEND_RT_SIM_DEADLOCK=stop is not one of exit, fail" in ended.done.stderr

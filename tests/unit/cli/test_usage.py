@@ -160,6 +160,9 @@ def test_other_errors_of_the_system_name_the_file() -> None:
         "/etc/x: permission denied; check the permissions"
     )
     assert terminal.in_words(OSError("a text of this package")) == "a text of this package"
+    assert terminal.in_words(OSError(errno.EMFILE, "Too many open files")) == (
+        "this process: too many open files; raise the limit (ulimit -n), or close files"
+    )
 
 
 # --- lists and completion --------------------------------------------------------------------------------------------
