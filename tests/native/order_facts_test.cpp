@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "check.h"
 #include "concurrent.h"
 #include "cpu_binary.h"
+#include "host_waits.h"
 #include "latch.h"
 #include "observe.h"
 
@@ -298,16 +298,11 @@ void a_wait_for_room_is_no_synchronization() {
     void *const memory = device_memory();
     LatchedCallback held;
     CHECK_OK(aclrtLaunchHostFunc(it.a, LatchedCallback::run, &held));
-    std::atomic<bool> is_full{false};
     std::thread opener([&] {
-        while (!is_full) {
-            std::this_thread::yield();
-        }
+        await_waiters(1);
         held.released.open();
     });
-    const std::uint32_t depth = config().product->queue_depth;
-    for (std::uint32_t i = 0; i < 2 * depth; ++i) {
-        is_full = i + 2 >= depth;
+    for (std::uint32_t i = 0; i < 2 * config().product->queue_depth; ++i) {
         CHECK_OK(aclrtMemsetAsync(memory, 64, 1, 64, it.a));
     }
     opener.join();

@@ -8,9 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "api/simulator.h"
 #include "check.h"
-#include "engine/core.h"
+#include "host_waits.h"
 
 namespace {
 
@@ -55,22 +54,6 @@ std::size_t size_of(acltdtChannelHandle *channel) {
     std::size_t size = 99;
     CHECK_OK(acltdtQueryChannelSize(channel, &size));
     return size;
-}
-
-std::size_t waiting_threads() {
-    aclsim::Simulator &sim = aclsim::Simulator::get();
-    const aclsim::Lock lock = sim.core.acquire();
-    std::size_t asleep = 0;
-    for (const aclsim::HostWait *wait : sim.core.host_waits()) {
-        asleep += wait->is_asleep() ? 1 : 0;
-    }
-    return asleep;
-}
-
-void await_waiters(std::size_t count) {
-    while (waiting_threads() != count) {
-        std::this_thread::yield();
-    }
 }
 
 // A call on another thread that waits, and how it ends.
