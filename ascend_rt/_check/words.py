@@ -158,6 +158,13 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
 }
 
 
+# The rest of a change, where the reason asks for more than order.
+_BESIDES = {
+    "not_reset": ", and reset the event before it is recorded again",
+    "failed_wait": ", without a limit that may be reached",
+}
+
+
 def ends_of_fix(race: Race) -> tuple[Frames, Frames]:
     """Return the places after which and before which a fix goes: where two calls of one helper differ."""
     return apart(race.fix.record_after, race.fix.wait_before or race.fix.before)
@@ -179,7 +186,7 @@ def why(race: Race) -> str:
 def fix(race: Race) -> str:
     """Return the change that orders the accesses of a race; "" if that is unknown."""
     change = FIX[race.fix.case](race, race.fix) if race.fix.case in FIX else ""
-    return f"{change}, and reset the event before it is recorded again" if race.why.case == "not_reset" else change
+    return change and change + _BESIDES.get(race.why.case, "")
 
 
 def headline(finding: Finding) -> str:

@@ -103,6 +103,23 @@ def test_every_fix_has_a_sentence(train: Path, fix: dict[str, Any], expected: st
     assert found[-1] == f"  fix: {expected}"
 
 
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("failed_wait", "without a limit that may be reached"),
+        ("not_reset", "and reset the event before it is recorded again"),
+    ],
+)
+def test_a_fix_names_what_order_needs_besides(train: Path, case: str, expected: str) -> None:
+    race = fake.race(
+        train, why={"case": case, "wait": fake.frames(train, "wait"), "record": fake.frames(train, "load")}
+    )
+    assert (
+        lines_of(train, race)[-1]
+        == f"  fix: record on stream 2 after line 6, wait on stream 3 before line 11, {expected}"
+    )
+
+
 def test_what_a_later_detector_adds_is_left_out(train: Path) -> None:
     race = fake.race(train, why={"case": "new"}, fix={"case": "new"}, more=1)
     found = read(train, {"kind": "new"}, race)
