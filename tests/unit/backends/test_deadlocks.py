@@ -314,6 +314,27 @@ stream.synchronize()
     assert [wait["agent"] for wait in finding["waits"]][2] == f"thread {ended.done.stdout.strip()}"
 
 
+@pytest.mark.parametrize("check", ["deadlocks", "deadlocks,races"])
+@pytest.mark.parametrize("is_pending", [True, False])
+def test_numbers_of_tasks_do_not_depend_on_the_schedule(tmp_path: Path, check: str, is_pending: bool) -> None:
+    body = f"""
+other.launch_host_func(ready.wait)
+record = other.record()
+if not {is_pending}:
+    ready.set()
+    record.synchronize()
+stream.wait(record)  # takes a task while the record is pending
+ready.set()
+stream.wait(notify)
+stream.synchronize()
+"""
+    ended = Ended(tmp_path, body, check=check)
+    [finding] = ended.found
+    assert finding["text"].startswith("aclrtSynchronizeStream waits forever for task 2 of stream ")
+    assert "at task 2 of 2, waits for notify" in finding["text"]
+    assert [wait["task"] for wait in finding["waits"]] == [None, 2]
+
+
 def test_a_wrong_end_is_an_error_of_the_first_call(tmp_path: Path) -> None:
     ended = Ended(tmp_path, "", ASCEND_RT_SIM_DEADLOCK="stop")
     assert "ASCEND_RT_SIM_DEADLOCK=stop is not one of exit, fail" in ended.done.stderr

@@ -25,25 +25,7 @@ std::string name_of(const Stream &stream) {
     return "stream " + std::to_string(stream.id) + " of device " + std::to_string(device_of(stream).user_id);
 }
 
-std::string name_of(const Stream &stream, std::uint64_t sequence) {
-    return "task " + std::to_string(sequence) + " of " + name_of(stream);
-}
-
 std::string heading(const HostWait &wait) { return "ascend_rt simulator: " + std::string(wait.function()); }
-
-std::string awaited_by(const HostWait &wait) REQUIRES(engine_lock) {
-    if (wait.blocker() != nullptr) {
-        const HostWait *ahead = wait.wait_of_blocker();
-        return std::string(wait.blocker()->function) + " of another thread" +
-               (ahead == nullptr ? "" : ", which waits for " + awaited_by(*ahead));
-    }
-    const Cause &cause = wait.cause();
-    if (cause.stream == nullptr) {
-        return wait.awaited();
-    }
-    return cause.stream->is_done(cause.sequence) ? "the end of " + name_of(*cause.stream)
-                                                 : name_of(*cause.stream, cause.sequence);
-}
 
 // Returns the wait, without a time limit, of the program code that the stream runs; the stream moves when that wait
 // ends. Returns nullptr if there is none.
@@ -55,37 +37,70 @@ const HostWait *wait_of_runner(const Core &core, const Stream &stream) REQUIRES(
     return stream.state != Stream::State::Running || found == waits.end() ? nullptr : *found;
 }
 
-std::string doing(const Core &core, const Stream &stream, Task &head) REQUIRES(engine_lock) {
-    const HostWait *wait = wait_of_runner(core, stream);
-    switch (stream.state) {
-        case Stream::State::Idle:
-            return stream.is_active() ? "is stopped by a failure" : "keeps its tasks for a model";
-        case Stream::State::Held:
-            return stream.timing.is_awaited ? "starts when the device would, by the profile"
-                   : core.is_held()         ? "is held by aclsimHold"
-                                            : "is about to go on";
-        case Stream::State::Ready:
-            return std::string("waits for a thread to run ") + head.info().running;
-        case Stream::State::Running:
-            return std::string("runs ") + head.info().running +
-                   (wait == nullptr ? ""
-                                    : ", where " + std::string(wait->function()) + " waits for " + awaited_by(*wait));
-        case Stream::State::Blocked:
-            break;
-    }
-    return "waits for " + head.as_blocking()->awaited();
-}
+// Describes waits and streams.
+class Words {
+  public:
+    // Without calls, tasks have the numbers of the engine.
+    Words(const Core &core, const SubmissionCalls *calls) : core_(core), calls_(calls) {}
 
-std::string line_about(const Core &core, const Stream &stream) REQUIRES(engine_lock) {
-    Task *const head = stream.queue.front();
-    if (head != nullptr) {
-        return "  " + name_of(stream) + ", at task " + std::to_string(head->sequence) + " of " +
-               std::to_string(stream.submitted) + ", " + doing(core, stream, *head) + "\n";
+    std::uint64_t number_of(const Stream &stream, std::uint64_t sequence) const REQUIRES(engine_lock) {
+        return calls_ == nullptr ? sequence : calls_->number_of(stream, sequence);
     }
-    const bool is_leaving = stream.destroyer != std::thread::id();
-    return "  " + name_of(stream) + (is_leaving ? " is being destroyed by another thread" : " has done its tasks") +
-           "\n";
-}
+
+    std::string awaited_by(const HostWait &wait) const REQUIRES(engine_lock) {
+        if (wait.blocker() != nullptr) {
+            const HostWait *ahead = wait.wait_of_blocker();
+            return std::string(wait.blocker()->function) + " of another thread" +
+                   (ahead == nullptr ? "" : ", which waits for " + awaited_by(*ahead));
+        }
+        const Cause &cause = wait.cause();
+        if (cause.stream == nullptr) {
+            return wait.awaited();
+        }
+        return (cause.stream->is_done(cause.sequence)
+                    ? "the end"
+                    : "task " + std::to_string(number_of(*cause.stream, cause.sequence))) +
+               " of " + name_of(*cause.stream);
+    }
+
+    std::string doing(const Stream &stream, Task &head) const REQUIRES(engine_lock) {
+        const HostWait *wait = wait_of_runner(core_, stream);
+        switch (stream.state) {
+            case Stream::State::Idle:
+                return stream.is_active() ? "is stopped by a failure" : "keeps its tasks for a model";
+            case Stream::State::Held:
+                return stream.timing.is_awaited ? "starts when the device would, by the profile"
+                       : core_.is_held()        ? "is held by aclsimHold"
+                                                : "is about to go on";
+            case Stream::State::Ready:
+                return std::string("waits for a thread to run ") + head.info().running;
+            case Stream::State::Running:
+                return std::string("runs ") + head.info().running +
+                       (wait == nullptr
+                            ? ""
+                            : ", where " + std::string(wait->function()) + " waits for " + awaited_by(*wait));
+            case Stream::State::Blocked:
+                break;
+        }
+        return "waits for " + head.as_blocking()->awaited();
+    }
+
+    std::string line_about(const Stream &stream) const REQUIRES(engine_lock) {
+        Task *const head = stream.queue.front();
+        if (head != nullptr) {
+            const std::uint64_t behind_newest = stream.submitted + 1;  // after which no wait is left to count
+            return "  " + name_of(stream) + ", at task " + std::to_string(number_of(stream, head->sequence)) + " of " +
+                   std::to_string(number_of(stream, behind_newest) - 1) + ", " + doing(stream, *head) + "\n";
+        }
+        const bool is_leaving = stream.destroyer != std::thread::id();
+        return "  " + name_of(stream) + (is_leaving ? " is being destroyed by another thread" : " has done its tasks") +
+               "\n";
+    }
+
+  private:
+    const Core &core_;
+    const SubmissionCalls *calls_;
+};
 
 // Returns the number of threads of the process; 0 if unknown.
 std::size_t count_threads() {
@@ -330,10 +345,10 @@ Chain chain_of(const HostWait &wait, const Mobility &mobility) REQUIRES(engine_l
 }
 
 // Describes the chain, one line per stream.
-std::string text_of(const Core &core, const Chain &chain) REQUIRES(engine_lock) {
+std::string text_of(const Words &words, const Chain &chain) REQUIRES(engine_lock) {
     std::string text;
     for (const Stream *stream : chain.streams) {
-        text += line_about(core, *stream);
+        text += words.line_about(*stream);
     }
     return text + chain.end();
 }
@@ -343,12 +358,12 @@ std::string text_of(const Core &core, const Chain &chain) REQUIRES(engine_lock) 
 class DeadlockCollector {
   public:
     DeadlockCollector(const Core &core, const Mobility &mobility, const SubmissionCalls &calls)
-        : core_(core), mobility_(mobility), calls_(calls) {}
+        : core_(core), mobility_(mobility), calls_(calls), words_(core, &calls) {}
 
     Deadlock collect(HostWait &wait, const std::vector<aclsimThread> &threads) REQUIRES(engine_lock) {
         const Chain chain = chain_of(wait, mobility_);
-        const std::string first = std::string(wait.function()) + " waits forever for " + awaited_by(wait) + "\n";
-        Deadlock found{first + text_of(core_, chain), {}, chain.end()};
+        const std::string first = std::string(wait.function()) + " waits forever for " + words_.awaited_by(wait) + "\n";
+        Deadlock found{first + text_of(words_, chain), {}, chain.end()};
         add(wait);
         if (mobility_.depends_on_host()) {
             for (HostWait *const other : core_.host_waits()) {
@@ -373,7 +388,7 @@ class DeadlockCollector {
             return;
         }
         wait.note_deadlock(/*is_hopeless=*/config().deadlocks_fail);
-        StuckWait stuck{"thread " + std::to_string(wait.thread_number()), 0, "waits for " + awaited_by(wait),
+        StuckWait stuck{"thread " + std::to_string(wait.thread_number()), 0, "waits for " + words_.awaited_by(wait),
                         wait.function()};
         stuck.thread = wait.thread_identifier();
         if (wait.place() != nullptr) {
@@ -391,8 +406,8 @@ class DeadlockCollector {
             return;
         }
         const CallNote call = calls_.find(stream, head->sequence);
-        waits_.push_back(
-            {name_of(stream), head->sequence, doing(core_, stream, *head), call.function, names_of(call.place)});
+        waits_.push_back({name_of(stream), words_.number_of(stream, head->sequence), words_.doing(stream, *head),
+                          call.function, names_of(call.place)});
         if (mobility_.waits_in_program(stream)) {
             add(identifier_of(stream.runner));
         }
@@ -413,6 +428,7 @@ class DeadlockCollector {
     const Core &core_;
     const Mobility &mobility_;
     const SubmissionCalls &calls_;
+    const Words words_;
     std::vector<StuckWait> waits_;
     std::set<const Stream *> streams_;
     std::set<std::uint64_t> threads_;
@@ -421,8 +437,9 @@ class DeadlockCollector {
 }  // namespace
 
 void Stall::explain_stall(HostWait &wait) {
+    const Words words(core_, calls_);
     wait.explain(heading(wait) + " has waited " + std::to_string(config().stall.count()) + " ms for " +
-                 awaited_by(wait) + "\n" + text_of(core_, chain_of(wait, Mobility(core_, wait))));
+                 words.awaited_by(wait) + "\n" + text_of(words, chain_of(wait, Mobility(core_, wait))));
 }
 
 // Repeats the query while the list is too short, because the number of threads may grow between two queries.
@@ -446,8 +463,9 @@ bool Stall::look(HostWait &wait, Lock &lock, const std::vector<aclsimThread> &th
         return mobility.depends_on_host();
     }
     if (!config().checks_deadlocks) {
-        wait.explain(heading(wait) + " waits forever for " + awaited_by(wait) + "\n" +
-                     text_of(core_, chain_of(wait, mobility)));
+        const Words words(core_, calls_);
+        wait.explain(heading(wait) + " waits forever for " + words.awaited_by(wait) + "\n" +
+                     text_of(words, chain_of(wait, mobility)));
         return false;
     }
     DeadlockCollector collector(core_, mobility, *calls_);

@@ -384,6 +384,11 @@ CallNote RaceCheck::find(const Stream &stream, std::uint64_t sequence) const {
     return {place.function, place.frames};
 }
 
+std::uint64_t RaceCheck::number_of(const Stream &stream, std::uint64_t sequence) const {
+    const Guard guard(mutex_);
+    return detector_.number_of({stream.serial, sequence});
+}
+
 void RaceCheck::finish() {
     const Guard guard(mutex_);
     detector_.finish();

@@ -65,6 +65,7 @@ class RaceCheck final : public Observer, public SubmissionCalls {
     void fact_lost(const Moment &) override REQUIRES(engine_lock);
 
     CallNote find(const Stream &stream, std::uint64_t sequence) const override REQUIRES(engine_lock);
+    std::uint64_t number_of(const Stream &stream, std::uint64_t sequence) const override REQUIRES(engine_lock);
     void finish();  // reports all that is known
 
   private:

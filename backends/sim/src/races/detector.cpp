@@ -164,6 +164,12 @@ PlaceId Detector::place_of(Point task) const {
     return action == nullptr ? 0 : action->place;
 }
 
+std::uint64_t Detector::number_of(Point task) const {
+    const Action *const action = find_open(task);
+    const Lane *const lane = find_lane(task.stream);
+    return action != nullptr ? action->shown : task.sequence + (lane == nullptr ? 0 : lane->waits_without_task);
+}
+
 void Detector::end_task(Point task, bool is_dropped) {
     Action *const action = find_open(task);
     if (action == nullptr) {

@@ -68,7 +68,8 @@ class Detector {
     void add_operands(Point task, const std::vector<Operand> &operands);
     // Replaces the accesses of a task that a model repeats. Returns false if the task was not submitted.
     bool replace_operands(Point task, const std::vector<Operand> &operands);
-    PlaceId place_of(Point task) const;  // place of the call that submitted it
+    PlaceId place_of(Point task) const;         // place of the call that submitted it
+    std::uint64_t number_of(Point task) const;  // number by which reports name a pending task
     void end_task(Point task, bool is_dropped);
     // Takes back the newest task of a stream, which has not ended: its call was refused.
     void withdraw(Point task);
