@@ -323,7 +323,7 @@ record = other.record()
 if not {is_pending}:
     ready.set()
     record.synchronize()
-stream.wait(record)  # takes a task while the record is pending
+stream.wait(record)  # needs a task while the record is pending
 ready.set()
 stream.wait(notify)
 stream.synchronize()
