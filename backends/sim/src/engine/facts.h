@@ -19,6 +19,8 @@ class Stream;
 struct Point {
     std::uint64_t stream = 0;  // 0: no task
     std::uint64_t sequence = 0;
+    bool operator==(const Point &other) const { return stream == other.stream && sequence == other.sequence; }
+    bool operator!=(const Point &other) const { return !(*this == other); }
 };
 
 // Source of an awaited change that no task of a stream will bring about.

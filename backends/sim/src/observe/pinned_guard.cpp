@@ -317,7 +317,8 @@ void PinnedGuard::learn(Point task) {
 // --- facts -----------------------------------------------------------------------------------------------------------
 
 void PinnedGuard::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
-    if (how.accesses.empty() && !has_opened_.load(std::memory_order_relaxed)) {
+    const bool is_launched = how.origin.launch.stream != 0;  // the program submits nothing now
+    if (is_launched || (how.accesses.empty() && !has_opened_.load(std::memory_order_relaxed))) {
         return;
     }
     const Guard guard(mutex_);
@@ -328,20 +329,30 @@ void PinnedGuard::submitted(const Moment &, const Stream &stream, const Task &ta
     if (stream.executes_tasks) {
         add_uses(stream.point(task), how.accesses);
     } else {
-        kept_[&task] = how.accesses;
+        kept_[&task] = {how.accesses};
     }
 }
 
 void PinnedGuard::changed(const Moment &, const Stream &, const Task &former, const Task &now, const Submission &how) {
     const Guard guard(mutex_);
     kept_.erase(&former);
-    kept_[&now] = how.accesses;
+    kept_[&now] = {how.accesses};
 }
 
 void PinnedGuard::replayed(const Moment &, const Stream &stream, const Task &kept, const Task &replay) {
     const Guard guard(mutex_);
+    const auto found = kept_.find(&kept);
+    if (found != kept_.end() && !found->second.is_launched) {
+        add_uses(stream.point(replay), found->second.accesses);
+    }
+}
+
+// The program may use the memory before its stream reaches the launch.
+void PinnedGuard::launched(const Moment &, Point launch, const Task &kept) {
+    const Guard guard(mutex_);
     if (const auto found = kept_.find(&kept); found != kept_.end()) {
-        add_uses(stream.point(replay), found->second);
+        found->second.is_launched = true;
+        add_uses(launch, found->second.accesses);
     }
 }
 

@@ -38,6 +38,7 @@ class PinnedGuard final : public Observer {
         REQUIRES(engine_lock);
     void dropped(const Moment &, const Stream &, const Task &, aclError) override REQUIRES(engine_lock);
     void replayed(const Moment &, const Stream &, const Task &kept, const Task &replay) override REQUIRES(engine_lock);
+    void launched(const Moment &, Point launch, const Task &kept) override REQUIRES(engine_lock);
     void changed(const Moment &, const Stream &, const Task &former, const Task &now, const Submission &) override
         REQUIRES(engine_lock);
     void ordered(const Moment &, const Edge &edge) override REQUIRES(engine_lock);
@@ -100,7 +101,12 @@ class PinnedGuard final : public Observer {
     std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, Point>>> edges_;
     // Host functions that run now, with what precedes them: they may use memory of these tasks.
     std::map<std::pair<std::uint64_t, std::uint64_t>, Known> host_functions_;
-    std::map<const Task *, std::vector<Access>> kept_;  // accesses of tasks that models keep
+    // Tasks that models keep.
+    struct Kept {
+        std::vector<Access> accesses;
+        bool is_launched = false;  // uses begin with the launch; otherwise the host executes the model
+    };
+    std::map<const Task *, Kept> kept_;
 };
 
 }  // namespace aclsim

@@ -146,16 +146,17 @@ void RaceCheck::replayed(const Moment &, const Stream &stream, const Task &kept,
     if (found == kept_.end()) {
         return;
     }
+    const auto known = replays_.find(&replay);
+    const Origin origin = known == replays_.end() ? Origin() : known->second;
     Operands live;
     for (const races::Operand &operand : found->second.operands) {
-        if (!operand.block->is_freed) {
+        if (!detector_.was_free(*operand.block, origin.launch)) {
             live.push_back(operand);
         }
     }
     if (detector_.replace_operands(stream.point(replay), live)) {
         return;
     }
-    const Origin origin = replays_[&replay];
     replays_.erase(&replay);
     kept_.erase(&replay);
     const std::uint64_t batch = found->second.batch == 0 ? 0 : found->second.batch + (origin.launch.sequence << 32);

@@ -24,7 +24,7 @@ BlockRef Blocks::release(std::uintptr_t address) {
     }
     BlockRef block = std::move(found->second);
     live_.erase(found);
-    block->is_freed = true;
+    block->freed = newest_action_;
     return block;
 }
 
@@ -34,7 +34,7 @@ BlockRef Blocks::find(std::uintptr_t address) const {
 }
 
 void Blocks::restore(BlockRef block) {
-    block->is_freed = false;
+    block->freed = 0;
     live_[block->address] = std::move(block);
 }
 

@@ -30,7 +30,7 @@ struct Block {
     std::uint32_t number;  // counted for each kind, from 1
     PlaceId allocated;
     Shadow shadow;
-    bool is_freed = false;
+    std::uint64_t freed = 0;                                          // number of the newest action then; 0: it is live
     bool is_coarse = false;                                           // older accesses were forgotten
     LaneId writer = 0;                                                // of the newest write by a task,
     Step written = 0;                                                 // and its step; 0: there was none
@@ -56,6 +56,7 @@ struct Operand {
 
 class Blocks {
   public:
+    explicit Blocks(const std::uint64_t &newest_action) : newest_action_(newest_action) {}
     BlockRef allocate(std::uintptr_t address, std::uint64_t size, BlockKind kind, const UseRef &allocation);
     // Removes the block from the live ones; nullptr if there is none.
     BlockRef release(std::uintptr_t address);
@@ -73,6 +74,7 @@ class Blocks {
   private:
     std::map<std::uintptr_t, BlockRef>::const_iterator at(std::uintptr_t address) const;
     std::map<std::uintptr_t, BlockRef> live_;
+    const std::uint64_t &newest_action_;
     std::array<std::uint32_t, kBlockKinds> numbers_{};
 };
 

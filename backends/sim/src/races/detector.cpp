@@ -86,6 +86,16 @@ void Detector::enqueue(Owned action) {
     drain();
 }
 
+// A model's task is executed when its launch is reached, and was called with it.
+void Detector::enqueue_behind(const Action &launch, Owned action) {
+    action->number = launch.number;
+    action->time = launch.time;
+    const auto later = std::upper_bound(queue_.begin(), queue_.end(), launch.number,
+                                        [](std::uint64_t number, const Owned &it) { return number < it->number; });
+    queue_.insert(later, std::move(action));
+    drain();
+}
+
 // Leaves the task in the queue, but in no stream.
 void Detector::discard(Action &task) {
     task.is_over = task.is_dropped = true;
@@ -130,7 +140,11 @@ void Detector::submit(const StreamName &stream, std::uint64_t sequence, const Su
     Owned action = make_task(lane_of(stream), sequence, how);
     action->is_over = false;
     action->operands = std::move(operands);
-    enqueue(std::move(action));
+    if (const Action *const launch = how.is_call ? nullptr : find_open(how.launch)) {
+        enqueue_behind(*launch, std::move(action));
+    } else {
+        enqueue(std::move(action));
+    }
 }
 
 void Detector::pass(const StreamName &stream, std::uint64_t sequence, const Submitted &how) {
@@ -168,6 +182,11 @@ std::uint64_t Detector::number_of(Point task) const {
     const Action *const action = find_open(task);
     const Lane *const lane = find_lane(task.stream);
     return action != nullptr ? action->shown : task.sequence + (lane == nullptr ? 0 : lane->waits_without_task);
+}
+
+bool Detector::was_free(const Block &block, Point task) const {
+    const Action *const action = find_open(task);
+    return block.freed != 0 && (action == nullptr || block.freed < action->number);
 }
 
 void Detector::end_task(Point task, bool is_dropped) {
@@ -321,7 +340,10 @@ void Detector::give(const Caller &caller, const void *key) {
     }
     Owned action = make(Action::Kind::HostGives, caller.thread);
     action->key = key;
-    action->gifts.push_back(given_[key].newest = std::make_shared<Gift>());
+    Given &given = given_[key];
+    given.newest = std::make_shared<Gift>();
+    given.giver = caller.task;
+    action->gifts.push_back(given.newest);
     if (caller.task.stream != 0) {
         action->after.push_back({caller.task.stream, caller.task.sequence, 0});
     }
@@ -333,7 +355,8 @@ void Detector::take(const Caller &caller, const void *key) {
     if (given == given_.end()) {
         return;
     }
-    if (Action *const run = find_open(caller.task)) {  // its stream continues after what it waited for
+    Action *const run = find_open(caller.task);
+    if (run != nullptr && given->second.giver != caller.task) {  // its stream continues after what it waited for
         run->gifts.push_back(given->second.newest);
     }
     Owned action = make(Action::Kind::HostTakes, caller.thread);

@@ -70,6 +70,8 @@ class Detector {
     bool replace_operands(Point task, const std::vector<Operand> &operands);
     PlaceId place_of(Point task) const;         // place of the call that submitted it
     std::uint64_t number_of(Point task) const;  // number by which reports name a pending task
+    // Returns true for memory that had been freed when the task was submitted, or now if that was taken.
+    bool was_free(const Block &block, Point task) const;
     void end_task(Point task, bool is_dropped);
     // Takes back the newest task of a stream, which has not ended: its call was refused.
     void withdraw(Point task);
@@ -126,6 +128,7 @@ class Detector {
     Owned make_task(Lane &lane, std::uint64_t sequence, const Submitted &how);
     Action *find_open(Point task) const;
     void enqueue(Owned action);
+    void enqueue_behind(const Action &launch, Owned action);
     void discard(Action &task);
 
     void drain();
@@ -153,8 +156,8 @@ class Detector {
     Reports &reports_;
     Sharing sharing_;
     const bool separates_threads_;
-    Blocks blocks_;
     std::uint64_t calls_ = 0;  // number of the newest action
+    Blocks blocks_{calls_};
     std::deque<Owned> queue_;  // in the order of calls, not yet seen
     std::vector<Owned> spare_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Lane>> streams_;  // by serial number
@@ -169,6 +172,7 @@ class Detector {
     struct Given {
         ClockRef known = clock_zero();  // sum of all that were given, as far as those actions have been taken
         std::shared_ptr<Gift> newest = {};
+        Point giver{};  // task whose host function gave the newest; none: the host
     };
     std::unordered_map<const void *, Given> given_;
     ClockRef quiet_ = clock_zero();

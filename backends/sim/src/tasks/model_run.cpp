@@ -192,6 +192,7 @@ class LaunchTask final : public BlockingTask, public TaskDetails {
     }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) { execution_.model().add_causes(causes); }
     std::vector<Ref<Stream>> parts() const override REQUIRES(engine_lock) { return execution_.parts(); }
+    const Model &model() const { return execution_.model(); }
     std::string awaited() const override { return "model " + std::to_string(execution_.model().id); }
     const TaskDetails &details() const override { return *this; }
     std::string failure_reason() const override REQUIRES(engine_lock) { return execution_.failure_reason(); }
@@ -430,6 +431,21 @@ void Model::launch(Lock &lock, Stream &stream) {
         throw;
     }
     core_.submit(stream, LaunchTask(keep, std::move(binding), counts));
+    if (counts && core_.observers().want(kTasks)) {
+        tell_launched(stream.newest());
+    }
+}
+
+void Model::tell_launched(const Point &launch) const {
+    for (const Track &track : tracks_) {
+        for (const auto &task : track.tasks()) {
+            if (const auto *const inner = dynamic_cast<const LaunchTask *>(task.get())) {
+                inner->model().tell_launched(launch);
+            } else {
+                core_.observers().tell<kTasks>(&Observer::launched, launch, *task);
+            }
+        }
+    }
 }
 
 // Lets another thread go on that drops replays.
