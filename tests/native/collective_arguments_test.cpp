@@ -115,6 +115,9 @@ void operands_must_fit(const Rank &rank) {
     CHECK_REFUSED(HCCL_E_PARA, "differ",
                   HcclAlltoAllV(data, counts, places, kType, data, counts, places, HCCL_DATA_TYPE_INT32, comm, stream));
     CHECK_REFUSED(HCCL_E_PARA, "differ", HcclAlltoAllVC(data, matrix, kType, data, HCCL_DATA_TYPE_INT32, comm, stream));
+    const std::vector<std::uint64_t> more(2, counts[0] + 1);
+    CHECK_REFUSED(HCCL_E_PARA, "elements to itself, and receives",
+                  HcclAlltoAllV(data, counts, places, kType, data, more.data(), places, kType, comm, stream));
 
     // Ranks.
     for (const std::uint32_t other : {2U, UINT32_MAX}) {

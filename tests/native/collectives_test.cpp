@@ -168,6 +168,19 @@ void parts_may_differ_in_size(const Rank &rank) {
                                                 HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, rank.comm, rank.stream));
     rank.synchronize();
     CHECK(sum.get() == part_of(sums, displacements[rank.number], own));
+    // The same parts of a buffer that has a gap on one rank.
+    const std::size_t gap = rank.number == 1 ? 5 : 0;
+    const Memory<std::int32_t> wide(total + gap);
+    CHECK_OK(aclrtMemcpy(wide.data() + gap, total * sizeof(std::int32_t), mine.data(), total * sizeof(std::int32_t),
+                         ACL_MEMCPY_DEVICE_TO_DEVICE));
+    for (std::uint64_t &displacement : displacements) {
+        displacement += gap;
+    }
+    CHECK_OK(aclrtMemset(sum.data(), own * sizeof(std::int32_t), 0, own * sizeof(std::int32_t)));
+    CHECK_HCCL(HCCL_SUCCESS, HcclReduceScatterV(wide.data(), counts.data(), displacements.data(), sum.data(), own,
+                                                HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, rank.comm, rank.stream));
+    rank.synchronize();
+    CHECK(sum.get() == part_of(sums, displacements[rank.number] - gap, own));
 }
 
 void data_are_moved(const Rank &rank) {

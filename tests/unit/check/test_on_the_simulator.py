@@ -274,6 +274,38 @@ def test_verdicts(run, tmp_path: Path, name: str) -> None:
     assert summary in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+LOOP = """\
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async, fill_async
+
+Device(0).set_current()
+a, b, memory, out = Stream(), Stream(), Buffer(4096), PinnedBuffer(4096)
+for number in range(2):
+    AFTER_READ
+    fill_async(memory, number, a)
+    AFTER_WRITE
+    copy_async(out, memory, b)
+a.synchronize()
+b.synchronize()
+"""
+
+
+def test_each_order_of_two_places_has_its_fix(run, tmp_path: Path) -> None:
+    fixes = {
+        "AFTER_WRITE": "record on stream 2 after line 7, wait on stream 3 before line 9",
+        "AFTER_READ": "record on stream 3 after line 9, wait on stream 2 before line 7",
+    }
+    waits = {"AFTER_WRITE": "b.wait(a)", "AFTER_READ": "a.wait(b)"}
+    for present in ((), ("AFTER_WRITE",), ("AFTER_READ",), tuple(waits)):
+        program = LOOP
+        for place, wait in waits.items():
+            program = program.replace(place, wait if place in present else "")
+        (tmp_path / "train.py").write_text(program, encoding="utf-8")
+        done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+        missing = [f"  fix: {fix}" for place, fix in fixes.items() if place not in present]
+        assert [line for line in done.stderr.splitlines() if "fix: " in line] == missing
+        assert done.returncode == bool(missing)
+
+
 IN_A_GRAPH = """from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill_async
 
 Device(0).set_current()

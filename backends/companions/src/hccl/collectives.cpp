@@ -88,8 +88,9 @@ void send_parts(const Run &run, Transfers &transfers, const void *from, const st
 // The order of the operands is that of the chunk in which a part lies.
 class PartReduction {
   public:
+    // The part begins at that offset of all that is reduced.
     PartReduction(Run &run, const void *from, const std::vector<Slice> &parts, const std::vector<Slice> &chunks,
-                  const Reduction &reduction)
+                  const Reduction &reduction, std::size_t begin)
         : run_(run),
           from_(from),
           parts_(parts),
@@ -98,6 +99,7 @@ class PartReduction {
           width_(width_of(reduction.type)),
           size_(run.network.size()),
           rank_(run.network.rank()),
+          begin_(begin),
           scratch_size_(std::min(parts[rank_].size, piece_size(parts[rank_].size))) {}
 
     void reduce_to(void *to) {
@@ -129,9 +131,9 @@ class PartReduction {
     }
     void reduce_piece(std::size_t index, void *to) {
         const Slice piece = piece_of(parts_[rank_].size, index);
-        const std::size_t begin = parts_[rank_].offset + piece.offset, end = begin + piece.size;
+        const std::size_t begin = begin_ + piece.offset, end = begin + piece.size;
         if (size_ == 1) {
-            return copy(at(to, piece.offset), at(from_, begin), piece.size);
+            return copy(at(to, piece.offset), at(from_, parts_[rank_].offset + piece.offset), piece.size);
         }
         for (std::uint32_t chunk = 0; chunk < size_; ++chunk) {
             const std::size_t first = std::max(begin, chunks_[chunk].offset);
@@ -165,6 +167,7 @@ class PartReduction {
     const std::size_t width_;
     const std::uint32_t size_;
     const std::uint32_t rank_;
+    const std::size_t begin_;
     const std::size_t scratch_size_;
     std::array<std::unique_ptr<char[]>, 2> scratch_;
     std::array<std::optional<Transfers>, 2> receivings_;
@@ -181,12 +184,12 @@ void agree(const Run &run, Transfers &transfers) {
     transfers.wait();
 }
 
+}  // namespace
+
 std::size_t total_of(const std::vector<Slice> &slices) {
     return std::accumulate(slices.begin(), slices.end(), std::size_t{0},
                            [](std::size_t sum, const Slice &slice) { return sum + slice.size; });
 }
-
-}  // namespace
 
 std::vector<Slice> equal_slices(std::uint32_t ranks, std::size_t size) {
     std::vector<Slice> slices;
@@ -204,7 +207,7 @@ Steps all_reduce(const void *from, void *to, const Reduction &reduction) {
     const auto finish = [=](Run &run, Transfers &sendings) {
         const std::uint32_t size = run.network.size(), rank = run.network.rank();
         const std::vector<Slice> chunks = chunks_of_all_reduce(size, total, width);
-        PartReduction(run, from, chunks, chunks, reduction).reduce_to(at(to, chunks[rank].offset));
+        PartReduction(run, from, chunks, chunks, reduction, chunks[rank].offset).reduce_to(at(to, chunks[rank].offset));
         // A result may overwrite what its rank was sent: it comes when that rank has taken it.
         Transfers transfers(run);
         for (std::uint32_t other = 0; other < size; ++other) {
@@ -234,7 +237,7 @@ Steps reduce(const void *from, void *to, const Reduction &reduction, std::uint32
             result = scratch.get();
         }
         send_parts(run, transfers, from, chunks);
-        PartReduction(run, from, chunks, chunks, reduction).reduce_to(result);
+        PartReduction(run, from, chunks, chunks, reduction, chunks[rank].offset).reduce_to(result);
         if (rank != root) {
             transfers.send(root, kResults, result, chunks[rank].size);
         }
@@ -253,12 +256,12 @@ Steps reduce_scatter(const void *from, std::vector<Slice> slices, void *to, cons
     const auto parts = std::make_shared<const std::vector<Slice>>(std::move(slices));
     const auto open = [=](Run &run, Transfers &transfers) { send_parts(run, transfers, from, *parts); };
     const auto finish = [=](Run &run, Transfers &transfers) {
-        std::size_t total = 0;
-        for (const Slice &part : *parts) {
-            total = std::max(total, part.offset + part.size);
-        }
-        const std::vector<Slice> chunks = chunks_of_all_reduce(run.network.size(), total, width_of(reduction.type));
-        PartReduction(run, from, *parts, chunks, reduction).reduce_to(to);
+        const std::vector<Slice> chunks =
+            chunks_of_all_reduce(run.network.size(), opening_size, width_of(reduction.type));
+        // The order of the operands is that of parts without gaps, however they lie in the buffer of this rank.
+        const auto own = parts->begin() + run.network.rank();
+        const std::size_t begin = total_of({parts->begin(), own});
+        PartReduction(run, from, *parts, chunks, reduction, begin).reduce_to(to);
         transfers.wait();
     };
     return {open, opening_size, finish};

@@ -56,6 +56,7 @@ struct Message {
 Steps send_and_receive(std::vector<Message> messages);
 
 // Returns equal slices, one after the other.
+std::size_t total_of(const std::vector<Slice> &slices);
 std::vector<Slice> equal_slices(std::uint32_t ranks, std::size_t size);
 
 }  // namespace hccl

@@ -121,11 +121,6 @@ std::shared_ptr<Communicator> Communicator::create(const Root &root, std::uint32
     return made;
 }
 
-HcclResult Communicator::failure() const {
-    const std::optional<Failure> failure = network_->failure();
-    return failure ? failure->code : HCCL_SUCCESS;
-}
-
 // --- submitting ------------------------------------------------------------------------------------------------------
 
 // Asks for the line first: the program's runtime may take a lock.
@@ -184,9 +179,11 @@ void Communicator::submit_numbered(Call call, std::uint64_t number, std::string 
     task.release = Operation::release;
     const aclError code = aclsimSubmitOperation(stream, &task);
     if (code != ACL_SUCCESS) {
-        const char *const text = aclGetRecentErrMsg();
+        const char *const recent = aclGetRecentErrMsg();
+        const std::string text = recent == nullptr ? "" : recent;
+        constexpr char kInner[] = "aclsimSubmitOperation: ";
         refuse(code == ACL_ERROR_INVALID_PARAM || code == ACL_ERROR_RT_PARAM_INVALID ? HCCL_E_PARA : HCCL_E_RUNTIME,
-               text == nullptr ? "" : text);
+               text.rfind(kInner, 0) == 0 ? text.substr(sizeof kInner - 1) : text);
     }
     handle.release();  // NOLINT: belongs to the task
 }
@@ -316,7 +313,13 @@ void Communicator::end(const Operation &operation, std::uint64_t number, const s
 Failure Communicator::fail(const Operation &operation, const Run &run, const Failure &failure) {
     const std::optional<Failure> earlier = network_->failure();
     if (earlier && earlier->text == failure.text) {
-        return {failure.code, heading(operation) + ": another operation failed: " + failure.text};
+        // Ranks that disagree may call another function as the same operation.
+        const std::string number = " number " + std::to_string(operation.number) + " of communicator ";
+        const bool is_of_this = operation.number > 0 && failure.text.find(number) < failure.text.find(':');
+        const char *const where = failure.code == HCCL_E_UNAVAIL ? ": "
+                                  : is_of_this                   ? ": it failed on another rank: "
+                                                                 : ": another operation failed: ";
+        return {failure.code, heading(operation) + where + failure.text};
     }
     const bool was_cancelled = failure.code == HCCL_E_SUSPENDING;
     Failure full{was_cancelled ? HCCL_E_REMOTE : failure.code, heading(operation) + ": " + failure.text};

@@ -52,7 +52,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::uint32_t size() const { return network_->size(); }
     std::uint32_t rank() const { return network_->rank(); }
     const std::string &name() const { return name_; }
-    HcclResult failure() const;
+    std::optional<Failure> failure() const { return network_->failure(); }
 
     // Submits the call to the stream. Refuses with the code of an earlier failure, and as aclsimSubmitOperation does.
     void submit(Call call, aclrtStream stream);

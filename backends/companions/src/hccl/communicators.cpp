@@ -320,7 +320,11 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError) {
     note_watching_thread();
     return checked("HcclGetCommAsyncError", [&] {
         require(asyncError, "asyncError");
-        *asyncError = find(comm)->failure();
+        const std::optional<Failure> failure = find(comm)->failure();
+        *asyncError = failure ? failure->code : HCCL_SUCCESS;
+        if (failure) {  // torch_npu adds the newest text of the thread to the code
+            aclsimRefuse("HcclGetCommAsyncError", failure->code, failure->text.c_str());
+        }
     });
 }
 

@@ -211,7 +211,7 @@ HcclResult HcclReduceScatterV(void *sendBuf, const void *sendCounts, const void 
         require_buffer(recvBuf, recvCount, "recvBuf");
         communicator->submit(
             {"HcclReduceScatterV",
-             sign(Kind::ReduceScatterV, dataType, parts.end, 0, op),
+             sign(Kind::ReduceScatterV, dataType, total_of(parts.slices) / width, 0, op),
              {parts.operand(sendBuf, ACLSIM_ACCESS_READ, "sendBuf", width), writes(recvBuf, recvCount, width)},
              reduce_scatter(sendBuf, parts.slices, recvBuf, {dataType, op, recvCount})},
             stream);
@@ -333,6 +333,12 @@ HcclResult HcclAlltoAllV(const void *sendBuf, const void *sendCounts, const void
         require(rdispls, "rdispls");
         const Parts sent(communicator->size(), sendCounts, sdispls, width);
         const Parts received(communicator->size(), recvCounts, rdispls, width);
+        const std::uint32_t rank = communicator->rank();
+        if (sent.slices[rank].size != received.slices[rank].size) {
+            refuse(HCCL_E_PARA,
+                   "rank " + std::to_string(rank) + " sends " + std::to_string(sent.slices[rank].size / width) +
+                       " elements to itself, and receives " + std::to_string(received.slices[rank].size / width));
+        }
         require_buffer(sendBuf, sent.end, "sendBuf");
         require_buffer(recvBuf, received.end, "recvBuf");
         communicator->submit({"HcclAlltoAllV",

@@ -130,8 +130,14 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     if (has_stopped_) {
         return;
     }
+    // In the order of calls, which is that of the fix. The reason is known for the access that was met later, and for
+    // the other one if its stream has learned nothing since.
     const Use &earlier = *conflict.earlier;
-    Seen &seen = seen_[std::minmax(earlier.place, later.place)];
+    const bool is_in_order =
+        are_of_one_launch(earlier, later) ? earlier.kept <= later.kept : earlier.number <= later.number;
+    const Use &first = is_in_order ? earlier : later;
+    const Use &second = is_in_order ? later : earlier;
+    Seen &seen = seen_[{first.place, second.place, is_reuse(first, second)}];
     ++seen.count;
     if (seen.count > 1) {
         if (writes_every_count_ || seen.count >= 2 * seen.written) {
@@ -141,12 +147,6 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     }
     seen.id = output_.number();
     seen.written = 1;
-    // In the order of calls, which is that of the fix. The reason is known for the access that was met later, and for
-    // the other one if its stream has learned nothing since.
-    const bool is_in_order =
-        are_of_one_launch(earlier, later) ? earlier.kept <= later.kept : earlier.number <= later.number;
-    const Use &first = is_in_order ? earlier : later;
-    const Use &second = is_in_order ? later : earlier;
     const Lane *const lane = find_lane(second);
     const bool has_ended = first.agent.is_task && !second.agent.is_task && find_lane(first) == nullptr;
     const bool is_known =

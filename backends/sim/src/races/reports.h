@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "races/blocks.h"
 #include "races/lane.h"
@@ -69,7 +69,9 @@ class Reports {
     const Places &places_;
     Output &output_;
     const bool writes_every_count_;  // otherwise those that double the written one, and the last
-    std::map<std::pair<PlaceId, PlaceId>, Seen> seen_;
+    // By the places in the order of calls, and by whether an allocator has given out the memory in between: each has a
+    // different fix.
+    std::map<std::tuple<PlaceId, PlaceId, bool>, Seen> seen_;
     std::map<PlaceId, Waits> waits_;
     std::set<PlaceId> waits_for_first_record_;
     bool has_stopped_ = false;

@@ -27,7 +27,7 @@ struct Bfloat16 {
     static Stored store(float number) {
         const auto bits = reinterpret<std::uint32_t>(number);
         if ((bits & 0x7FFFFFFF) > 0x7F800000) {
-            return static_cast<Stored>(bits >> 16 | 0x40);  // a NaN stays a NaN
+            return 0x7FC0;  // every NaN is this one, as it is for PyTorch
         }
         const std::uint32_t to_even = 0x7FFF + (bits >> 16 & 1);
         return static_cast<Stored>((bits + to_even) >> 16);
