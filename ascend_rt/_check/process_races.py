@@ -139,31 +139,44 @@ class _Order:
         return clocks[count - 1] if count else _Clock()
 
 
-def races(processes: Sequence[Sequence[Line]]) -> Iterator[Race]:
-    """Yield the races between processes.
+class Together:
+    """What several processes have written about what they share.
 
     Parameters
     ----------
     processes : sequence of sequences
-        The lines of each process about what it shares.
+        The lines of each process.
     """
-    numbered = list(enumerate(processes))
-    records = {key: record for place, written in numbered for key, record in _records(place, written)}
-    waits: dict[Lane, list[_Wait]] = defaultdict(list)
-    for place, line in _each(numbered, "shared_wait"):
-        record = records.get((line["process"], line["stream"], line["sequence"]))
-        wait = _Wait(line["step"], line["time"], record, lines.frames(line["frames"]))
-        waits[place, line["lane"]].append(wait)
-    for in_lane in waits.values():
-        in_lane.sort(key=lambda wait: wait.step)
-    hosts = [_Host(place, line["time"], line["known"]) for place, line in _each(numbered, "shared_host")]
-    order = _Order(list(records.values()), waits, hosts)
-    for lanes in _accesses(numbered, order).values():
-        for one, other in combinations(lanes.values(), 2):
-            if one[0].lane[0] != other[0].lane[0]:
-                for pair in _unordered(one, other):
-                    first, second = sorted(pair, key=lambda it: it.time)
-                    yield _race(first, second, waits)
+
+    def __init__(self, processes: Sequence[Sequence[Line]]) -> None:
+        self._numbered = list(enumerate(processes))
+        records = {key: record for place, written in self._numbered for key, record in _records(place, written)}
+        self._waits: dict[Lane, list[_Wait]] = defaultdict(list)
+        for place, line in _each(self._numbered, "shared_wait"):
+            record = records.get((line["process"], line["stream"], line["sequence"]))
+            wait = _Wait(line["step"], line["time"], record, lines.frames(line["frames"]))
+            self._waits[place, line["lane"]].append(wait)
+        for in_lane in self._waits.values():
+            in_lane.sort(key=lambda wait: wait.step)
+        hosts = [_Host(place, line["time"], line["known"]) for place, line in _each(self._numbered, "shared_host")]
+        self._order = _Order(list(records.values()), self._waits, hosts)
+
+    def races(self) -> Iterator[Race]:
+        """Yield the races between processes."""
+        for lanes in _accesses(self._numbered, self._order).values():
+            for one, other in combinations(lanes.values(), 2):
+                if one[0].lane[0] != other[0].lane[0]:
+                    for pair in _unordered(one, other):
+                        first, second = sorted(pair, key=lambda it: it.time)
+                        yield _race(first, second, self._waits)
+
+    def ordered(self) -> Iterator[tuple[int, int]]:
+        """Yield the races inside a process that another process orders: the place of the process, and its number."""
+        for place, line in _each(self._numbered, "race"):
+            order = line["order"]
+            clock = self._order.before((place, order["lane"]), order["step"], order["known"], order["time"])
+            if clock.steps.get((place, order["earlier_lane"]), 0) >= order["earlier_step"]:
+                yield place, line["id"]
 
 
 def _each(numbered: list[tuple[int, Sequence[Line]]], kind: str) -> Iterator[tuple[int, Line]]:

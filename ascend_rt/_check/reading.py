@@ -51,6 +51,8 @@ class _Process:
         if kind in READERS:
             key = line.get("id", object())
             self.found[key] = replace(READERS[kind](line), pid=self.pid, count=line.get("count", 1))
+            if "order" in line:  # another process may know of it
+                self.about_sharing.append(line)
         elif kind == "count" and line["id"] in self.found:
             self.found[line["id"]] = replace(self.found[line["id"]], count=line["count"])
         elif kind == "process":
@@ -103,12 +105,16 @@ def read(directory: Path) -> Findings:
     into = Findings()
     files = sorted(directory.glob("*.jsonl"), key=lambda file: (len(file.stem), file.stem))
     processes = [_read_file(file, into) for file in files]
-    found = [each for process in processes for each in process.found.values()]
+    between: list[Finding] = []
     try:
-        found += process_races.races([process.about_sharing for process in processes if process.about_sharing])
+        sharing = [process for process in processes if process.about_sharing]
+        together = process_races.Together([process.about_sharing for process in sharing])
+        for place, number in together.ordered():
+            del sharing[place].found[number]
+        between += together.races()
     except (KeyError, StopIteration, TypeError):
         into.notes.append("what processes wrote about memory that they share has another form than this release knows")
-    merged = merge(with_lines(found))
+    merged = merge(with_lines([*(each for process in processes for each in process.found.values()), *between]))
     into.findings = [each for each in merged if not isinstance(each, Hint)]
     into.hints = [each for each in merged if isinstance(each, Hint)]
     return into

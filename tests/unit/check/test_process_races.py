@@ -107,6 +107,49 @@ MODES = ("read", "write")
 ORDERED = ("events", "notifies", "physical", "hosts", "blocking", "event synchronized")
 
 
+# The order between the copy and the free of one process is that of the other one, which waits for the copy.
+ORDERED_BY_ANOTHER = """\
+import sys
+from multiprocessing import get_context
+from ascend_rt import Buffer, Device, Event, Stream, fill_async
+
+
+def use(pipe):
+    Device(0).set_current()
+    with Event.open(pipe.recv()) as ready:
+        pipe.recv()
+        if sys.argv[1] == "waits":
+            ready.synchronize()
+        pipe.send("done")
+
+
+if __name__ == "__main__":
+    context = get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=use, args=(there,))
+    child.start()
+    Device(0).set_current()
+    stream, ready, memory = Stream(), Event(ipc=True), Buffer(4096)
+    here.send(ready.export())
+    fill_async(memory, 1, stream)
+    ready.record(stream)
+    here.send("recorded")
+    here.recv()
+    memory.close()
+    child.join()
+    stream.synchronize()
+"""
+
+
+@pytest.mark.simulator("race check")
+@pytest.mark.parametrize(("argument", "status"), [("waits", 0), ("goes on", 1)])
+def test_another_process_may_bring_the_order(run, tmp_path: Path, argument: str, status: int) -> None:
+    (tmp_path / "train.py").write_text(ORDERED_BY_ANOTHER, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py", argument)
+    assert done.returncode == status, done.stderr
+    assert ("free after write" in done.stderr) == bool(status)
+
+
 @pytest.mark.simulator("race check")
 @pytest.mark.parametrize("order", [*RACES, *ORDERED])
 def test_two_processes(run, tmp_path: Path, order: str) -> None:
@@ -284,6 +327,6 @@ def test_races_are_those_of_the_graph(program: list[tuple[int, tuple[Any, ...]]]
             getattr(processes, action)(process, *arguments)
     found = {
         tuple(sorted(int(access.frames[0].line) for access in (race.first, race.second)))
-        for race in process_races.races(processes.lines)
+        for race in process_races.Together(processes.lines).races()
     }
     assert found == set(processes.races())

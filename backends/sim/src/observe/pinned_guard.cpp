@@ -189,10 +189,18 @@ void PinnedGuard::apply(Block &block, Address begin, Address end) {
     }
 }
 
+// Pages that a fault has opened stay open: the program may be about to repeat the access, which would be noted twice.
 void PinnedGuard::apply_all() {
     for (auto &[begin, block] : blocks_) {
-        if (!block.uses.empty()) {
-            apply(block, begin, block.end);
+        if (block.uses.empty()) {
+            continue;
+        }
+        const auto opened = block.opened;  // a copy: apply() changes the map
+        apply(block, begin, block.end);
+        for (const auto &[page, it] : opened) {
+            if (access_at(block, page) < it.access && set_page_access(page, page + host_page_size(), it.access)) {
+                block.opened[page] = it;
+            }
         }
     }
 }

@@ -288,8 +288,10 @@ void Detector::apply(const Operand &operand, Use &use, const Now &now) {
     }
     note_use_of_wait(operand, now.use);
     for (const Conflict &conflict : conflicts_) {
-        reports_.race(block, conflict, now.use,
-                      [this](const Use &it) { return it.agent.is_task ? find_lane(it.agent.lane_of) : nullptr; });
+        reports_.race(
+            block, conflict, now.use,
+            [this](const Use &it) { return it.agent.is_task ? find_lane(it.agent.lane_of) : nullptr; },
+            sharing_.order_of(*conflict.earlier, now));
     }
 }
 

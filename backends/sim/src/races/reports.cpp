@@ -9,6 +9,7 @@
 namespace aclsim::races {
 namespace {
 
+constexpr std::uint64_t kMostOrders = 1000;  // of races at the same places, that are written
 constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "managed", "pool", "shared", "registered"};
 
 const char *word_for(Mode mode) {
@@ -126,7 +127,8 @@ std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended
     return object({text_field("case", "threads"), field("before", frames_of(second.called()))});
 }
 
-void Reports::race(const Block &block, const Conflict &conflict, const Use &later, const FindLane &find_lane) {
+void Reports::race(const Block &block, const Conflict &conflict, const Use &later, const FindLane &find_lane,
+                   const std::string &order) {
     if (has_stopped_) {
         return;
     }
@@ -139,14 +141,16 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     const Use &second = is_in_order ? later : earlier;
     Seen &seen = seen_[{first.place, second.place, is_reuse(first, second)}];
     ++seen.count;
-    if (seen.count > 1) {
+    // With other processes each has its own order.
+    if (seen.count > 1 && (order.empty() || seen.count > kMostOrders)) {
         if (writes_every_count_ || seen.count >= 2 * seen.written) {
             write_count(seen);
         }
         return;
     }
     seen.id = output_.number();
-    seen.written = 1;
+    seen.before = seen.count - 1;
+    seen.written = seen.count;
     const Lane *const lane = find_lane(second);
     const bool has_ended = first.agent.is_task && !second.agent.is_task && find_lane(first) == nullptr;
     const bool is_known =
@@ -157,12 +161,14 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
         object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
                 field("memory", memory_of(block, first.part)), field("offset", conflict.offset),
                 field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
-                field("why", reason), field("fix", fix_for(first, second, has_ended))}));
+                field("why", reason), field("fix", fix_for(first, second, has_ended)),
+                order.empty() ? "" : field("order", order)}));
 }
 
 void Reports::write_count(Seen &seen) {
     seen.written = seen.count;
-    output_.write(object({text_field("kind", "count"), field("id", seen.id), field("count", seen.count)}));
+    output_.write(
+        object({text_field("kind", "count"), field("id", seen.id), field("count", seen.count - seen.before)}));
 }
 
 void Reports::note(const std::string &text) {

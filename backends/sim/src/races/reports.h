@@ -29,7 +29,9 @@ class Reports {
 
     // Finds the lane of an access; nullptr for the host, and for a stream that has ended.
     using FindLane = std::function<const Lane *(const Use &)>;
-    void race(const Block &block, const Conflict &conflict, const Use &later, const FindLane &find_lane);
+    // The order, of which another process may know more, is part of the line: "" if there are no others.
+    void race(const Block &block, const Conflict &conflict, const Use &later, const FindLane &find_lane,
+              const std::string &order);
     void note(const std::string &text);
     void stop() { has_stopped_ = true; }  // reports no more races
     // Collects waits for hints: a wait that never ordered anything new is redundant.
@@ -51,6 +53,7 @@ class Reports {
     struct Seen {
         std::uint64_t id;
         std::uint64_t count = 0;
+        std::uint64_t before = 0;  // counted by earlier lines of the same places
         std::uint64_t written = 0;
     };
     struct Waits {

@@ -66,6 +66,15 @@ void Sharing::access(const Block &block, std::uint64_t begin, std::uint64_t end,
     }
 }
 
+std::string Sharing::order_of(const Use &earlier, const Now &now) const {
+    if (!is_on_) {
+        return "";
+    }
+    return object({field("earlier_lane", earlier.lane), field("earlier_step", earlier.step),
+                   field("lane", now.use.lane), field("step", now.use.step), field("time", now.time),
+                   field("known", list_of(steps_of({now.known, now.caller, now.caller_step})))});
+}
+
 void Sharing::record(Point task, LaneId lane, Step step, const WithHost &known, std::uint64_t time, PlaceId place) {
     output_.write(
         object({text_field("kind", "shared_record"), field("stream", task.stream), field("sequence", task.sequence),

@@ -31,6 +31,9 @@ class Sharing {
     void start();
     static std::uint64_t now();
 
+    // Returns the two ends of a race and the knowledge at the second one, for comparison with that of other processes;
+    // "" if there are none.
+    std::string order_of(const Use &earlier, const Now &now) const;
     void access(const Block &block, std::uint64_t begin, std::uint64_t end, const Now &now);
     // The task, a record, has been ordered.
     void record(Point task, LaneId lane, Step step, const WithHost &known, std::uint64_t time, PlaceId place);
