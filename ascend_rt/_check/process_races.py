@@ -140,7 +140,7 @@ class _Order:
 
 
 class Together:
-    """What several processes have written about what they share.
+    """Several processes, as they describe what they share.
 
     Parameters
     ----------

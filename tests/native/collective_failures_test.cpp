@@ -166,7 +166,7 @@ void ranks_that_disagree_fail() {
             CHECK(contains(text, "rank 0") || contains(text, "rank 1"));
             CHECK(!contains(text, "another operation"));  // all ranks speak of their first one
             CHECK(rank.async_error() == HCCL_E_REMOTE);
-            CHECK_CONTAINS(recent_text(), disagreement.usual);  // the reason, for those who ask for the code alone
+            CHECK_CONTAINS(recent_text(), disagreement.usual);  // the reason of the code
             CHECK_REFUSED(HCCL_E_REMOTE, "has failed before", all_reduce(rank, memory));
             CHECK_REFUSED(HCCL_E_REMOTE, "has failed before", HcclBarrier(rank.comm, rank.stream));
             CHECK_REFUSED(

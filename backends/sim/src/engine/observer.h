@@ -87,8 +87,8 @@ class Observer {
     // Reports that a model executes one of its tasks as another task.
     virtual void replayed(const Moment &, const Stream &, const Task & /*kept*/, const Task & /*replay*/)
         REQUIRES(engine_lock) {}
-    // Reports at the call that launches a model, for each task that the model may execute. The stream reaches the launch
-    // later.
+    // Reports at the call that launches a model, for each task that the model may execute. The stream reaches the
+    // launch later.
     virtual void launched(const Moment &, Point /*launch*/, const Task & /*kept*/) REQUIRES(engine_lock) {}
     // Reports that a task kept by a graph was changed: it has other parameters and other accesses from now on.
     virtual void changed(const Moment &, const Stream &, const Task & /*former*/, const Task & /*now*/,

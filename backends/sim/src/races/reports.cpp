@@ -9,7 +9,7 @@
 namespace aclsim::races {
 namespace {
 
-constexpr std::uint64_t kMostOrders = 1000;  // of races at the same places, that are written
+constexpr std::uint64_t kMostOrders = 1000;  // written for races at the same places
 constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "managed", "pool", "shared", "registered"};
 
 const char *word_for(Mode mode) {
