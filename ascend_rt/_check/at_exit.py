@@ -109,7 +109,7 @@ def _write_files() -> None:
 def _write_leaks(_: float) -> bool:
     """Write the leaks, before the runtime is given back, which ends all objects."""
     if getattr(sys, "last_value", None) is None:
-        _write(list(_leaks()))
+        _write([{"kind": "checked", "checks": ["leaks"]}, *_leaks()])
     return True
 
 

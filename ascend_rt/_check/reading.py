@@ -55,7 +55,7 @@ class _Process:
                 self.about_sharing.append(line)
         elif kind == "count" and line["id"] in self.found:
             self.found[line["id"]] = replace(self.found[line["id"]], count=line["count"])
-        elif kind == "process":
+        elif kind in ("process", "checked"):
             self.into.checks.update(line.get("checks", ()))
         elif kind == "files":
             self.into.files.update(line["files"])

@@ -335,6 +335,13 @@ def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place() -> None
     check_names_of_parts(findings_of(PARTS))
 
 
+def test_a_part_may_get_its_name_after_its_first_use() -> None:
+    naming = "ok(lib.aclsimNamePart(address_of, first))\n"
+    program = PARTS.replace(naming, "").replace("ok(lib.aclsimNoteGivenOut(address_of, 128))  # again\n", naming)
+    (race,) = (it for it in findings_of(program) if it["kind"] == "race")
+    assert race["memory"]["name"] == "float32[64]"
+
+
 @pytest.mark.parametrize(
     ("program", "hints"),
     [

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,3 +83,11 @@ def test_without_the_option_none_is_reported(run, tmp_path: Path) -> None:
     script.write_text(f"{PRELUDE}def main(): kept.append(Buffer(64))\nmain()\n", encoding="utf-8")
     done = run("-m", "ascend_rt", "check", "--memory", "--no-races", "--no-deadlocks", "--backend", "sim", script)
     assert (done.returncode, done.stderr) == (0, "no findings in 1 process\n")
+
+
+def test_the_report_names_the_check(run, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(PRELUDE, encoding="utf-8")
+    for others, names in (((), ["deadlocks", "leaks", "races"]), (("--no-races", "--no-deadlocks"), ["leaks"])):
+        done = run("-m", "ascend_rt", "check", "--leaks", *others, "--backend", "sim", "--format", "json", "script.py")
+        report = json.loads(done.stdout)
+        assert (report["checks"], report["notes"], report["processes"]) == (names, [], 1)

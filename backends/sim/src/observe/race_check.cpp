@@ -101,7 +101,8 @@ RaceCheck::RaceCheck(races::Output &output, bool separates_threads, bool writes_
 RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, PlaceId place) const {
     Operands operands;
     const char *const function = places_[place].function;
-    const bool names_parts = !places_[place].kernel.empty();
+    // Operators name their operands by the type and shape of tensors, other tasks by the name of the parameter.
+    const bool names_parts = !places_[place].kernel.empty() && !begins_with(function, "aclsimSubmitOperation");
     for (const Access &access : accesses) {
         if (access.mode != AccessMode::None && !is_hint(function)) {
             detector_.blocks().find(access, mode_of(access, function), place, names_parts, operands);

@@ -35,6 +35,11 @@ bool is_reuse(const Use &first, const Use &second) {
            first.part.number < second.part.number;
 }
 
+// A tensor is named by the first operator that uses it, which may come after another task.
+const Part &named(const Part &first, const Part &second) {
+    return first.name == nullptr && first.number == second.number ? second : first;
+}
+
 bool are_of_one_launch(const Use &first, const Use &second) {
     return first.launched != 0 && first.launched == second.launched && first.agent.task == second.agent.task &&
            first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
@@ -159,7 +164,7 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
         is_known ? reason_for(first, second, lane, has_ended) : object({text_field("case", "no_wait")});
     output_.write(
         object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
-                field("memory", memory_of(block, first.part)), field("offset", conflict.offset),
+                field("memory", memory_of(block, named(first.part, second.part))), field("offset", conflict.offset),
                 field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
                 field("why", reason), field("fix", fix_for(first, second, has_ended)),
                 order.empty() ? "" : field("order", order)}));
