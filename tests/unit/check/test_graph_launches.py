@@ -65,3 +65,29 @@ def test_the_report_is_that_of_an_idle_stream(run, tmp_path: Path, name: str) ->
         reports.append(done.stderr.partition("\n\n")[0])
     assert reports[0].endswith(f"  fix: {fix}")
     assert reports[0] == reports[1]
+
+
+LAUNCHED_TWICE = """\
+import threading
+from ascend_rt import Buffer, Device, Stream, fill_async
+
+Device(0).set_current()
+a, b, gate, memory = Stream(), Stream(), threading.Event(), Buffer(4096)
+with a.capture() as graph:
+    fill_async(memory, 5, a)
+    fill_async(memory, 6, a)
+a.launch_host_func(gate.wait)
+graph.launch(a)
+graph.launch(b)  # runs first
+b.synchronize()
+graph.launch(b)
+gate.set()
+a.synchronize()
+b.synchronize()
+"""
+
+
+def test_executions_of_a_graph_follow_each_other(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LAUNCHED_TWICE, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert done.returncode == 0, done.stderr

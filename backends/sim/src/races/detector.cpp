@@ -86,11 +86,13 @@ void Detector::enqueue(Owned action) {
     drain();
 }
 
-// A model's task is executed when its launch is reached, and was called with it.
+// A model's task is executed when its launch is reached, and was called with it. Executions of one model follow each
+// other, but not always in the order of their launches.
 void Detector::enqueue_behind(const Action &launch, Owned action) {
-    action->number = launch.number;
+    const auto &open = action->lane->open;  // the action is the newest
+    action->number = open.size() > 1 ? std::max(launch.number, open[open.size() - 2]->number) : launch.number;
     action->time = launch.time;
-    const auto later = std::upper_bound(queue_.begin(), queue_.end(), launch.number,
+    const auto later = std::upper_bound(queue_.begin(), queue_.end(), action->number,
                                         [](std::uint64_t number, const Owned &it) { return number < it->number; });
     queue_.insert(later, std::move(action));
     drain();
