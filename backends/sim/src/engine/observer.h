@@ -87,9 +87,6 @@ class Observer {
     // Reports that a model executes one of its tasks as another task.
     virtual void replayed(const Moment &, const Stream &, const Task & /*kept*/, const Task & /*replay*/)
         REQUIRES(engine_lock) {}
-    // Reports at the call that launches a model, for each task that the model may execute. The stream reaches the
-    // launch later.
-    virtual void launched(const Moment &, Point /*launch*/, const Task & /*kept*/) REQUIRES(engine_lock) {}
     // Reports that a task kept by a graph was changed: it has other parameters and other accesses from now on.
     virtual void changed(const Moment &, const Stream &, const Task & /*former*/, const Task & /*now*/,
                          const Submission &) REQUIRES(engine_lock) {}
@@ -147,6 +144,9 @@ class Observer {
         REQUIRES(engine_lock) {}
 
     // --- kHostAccess -----------------------------------------------------------------------------------------------
+    // Reports at the call that launches a model, for each task that the model may execute: the program must leave alone
+    // what they use, although the stream reaches the launch later.
+    virtual void launched(const Moment &, Point /*launch*/, const Task & /*kept*/) REQUIRES(engine_lock) {}
     // Reports that code of the program reads or writes memory. Called on that thread: running_host_function() names the
     // task whose function makes the access, which then belongs to the task's stream. `thread` is thread_number(), as in
     // host_learned(); started() and ended() of that task report the same number. The place is that of current_call().

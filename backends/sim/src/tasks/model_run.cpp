@@ -431,7 +431,7 @@ void Model::launch(Lock &lock, Stream &stream) {
         throw;
     }
     core_.submit(stream, LaunchTask(keep, std::move(binding), counts));
-    if (counts && core_.observers().want(kTasks)) {
+    if (counts && core_.observers().want(kHostAccess)) {
         tell_launched(stream.newest());
     }
 }
@@ -442,7 +442,7 @@ void Model::tell_launched(const Point &launch) const {
             if (const auto *const inner = dynamic_cast<const LaunchTask *>(task.get())) {
                 inner->model().tell_launched(launch);
             } else {
-                core_.observers().tell<kTasks>(&Observer::launched, launch, *task);
+                core_.observers().tell<kHostAccess>(&Observer::launched, launch, *task);
             }
         }
     }
