@@ -61,6 +61,9 @@ c_link_args = {c_link_args}
 cpp_args = {cpp_args}
 cpp_link_args = {cpp_link_args}
 
+[project options]
+strict = {strict}
+
 [host_machine]
 system = 'linux'
 cpu_family = '{machine}'
@@ -86,9 +89,8 @@ def main() -> None:
 
 def _make(machine: str, output: Path, strict: bool) -> Path:
     """Make the wheel for a machine and return where it is."""
-    cross = _cross_file(machine)
-    settings = [f"setup-args=--cross-file={cross}", f"build-dir=build/wheel-{machine}"]
-    settings += ["setup-args=-Dstrict=true"] if strict else []
+    # One of each: pip before 23.1 takes the last of several settings with one name.
+    settings = [f"setup-args=--cross-file={_cross_file(machine, strict)}", f"build-dir=build/wheel-{machine}"]
     options = ["--no-build-isolation", *(f"--config-settings={each}" for each in settings)]
     with tempfile.TemporaryDirectory() as directory:
         _pip_wheel(ROOT, Path(directory), *options, platform=f"linux-{machine}")
@@ -114,7 +116,7 @@ def _run(*command: str, platform: str = "") -> None:
 # --- the system's C++ library, as it was in GCC 8 ---------------------------------------------------------------------
 
 
-def _cross_file(machine: str) -> Path:
+def _cross_file(machine: str, strict: bool) -> Path:
     """Write a cross file for meson, and what it names."""
     target = f"{machine}-linux-gnu.{GLIBC}"
     directory = ROOT / "build" / f"libraries-{machine}"
@@ -132,6 +134,7 @@ def _cross_file(machine: str) -> Path:
         zig=ZIG,
         target=target,
         machine=machine,
+        strict=str(strict).lower(),
         c_args=[*COMPILING, *HEADERS],
         cpp_args=[*arguments, *COMPILING, *LOCKING, *HEADERS],
         c_link_args=LINKING,
