@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <memory>
 
 #include "collectives_kit.h"
 #include "hccl/hccl_comm_config.h"
@@ -16,6 +17,18 @@ struct Refusal {
     Latch asked, answered;
 };
 std::atomic<Refusal *> g_refusal{nullptr};
+std::atomic<Latch *> g_begins_after{nullptr};  // for the thread that is created next
+
+struct LateThread {
+    void *(*function)(void *);
+    void *argument;
+    Latch *latch;
+    static void *run(void *self) {
+        const std::unique_ptr<LateThread> late(static_cast<LateThread *>(self));
+        late->latch->wait();
+        return late->function(late->argument);
+    }
+};
 
 }  // namespace
 
@@ -28,12 +41,15 @@ extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
         return EAGAIN;
     }
     static const auto create = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+    if (Latch *const latch = g_begins_after.exchange(nullptr)) {
+        return create(thread, attributes, LateThread::run, new LateThread{function, argument, latch});
+    }
     return create(thread, attributes, function, argument);
 }
 
 namespace {
 
-// Comes first: later there are idle threads.
+// Comes first: later there are idle threads. The thread of rank 1 begins when rank 0 asks for its own.
 void a_communicator_may_be_destroyed_while_an_operation_gets_no_thread() {
     Refusal refusal;
     Latch receives;
@@ -48,7 +64,8 @@ void a_communicator_may_be_destroyed_while_an_operation_gets_no_thread() {
                 refusal.asked.wait();
                 CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(rank.comm));
             });
-            receives.wait();  // on the only thread so far
+            rank.gather();
+            receives.wait();
             g_refusal = &refusal;
             receive();
             CHECK_CODE(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, aclrtSynchronizeStream(rank.stream));
@@ -56,6 +73,8 @@ void a_communicator_may_be_destroyed_while_an_operation_gets_no_thread() {
             destruction.get();
             rank.comm = nullptr;
         } else {
+            rank.gather();
+            g_begins_after = &refusal.asked;
             receive();
             receives.open();
             CHECK_CONTAINS(rank.failure(), "rank 0 has destroyed the communicator");

@@ -12,28 +12,29 @@ namespace {
 class Workers {
   public:
     void run(std::function<void()> work) {
-        const std::lock_guard<std::mutex> guard(mutex_);
-        if (idle_ <= queue_.size()) {
-            std::thread([this] { serve(); }).detach();
-            ++idle_;
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            if (idle_ > queue_.size()) {
+                queue_.push_back(std::move(work));
+                added_.notify_one();
+                return;
+            }
         }
-        queue_.push_back(std::move(work));
-        added_.notify_one();
+        // Without the mutex: the host may take long, and other threads go on meanwhile.
+        std::thread([this, work = std::move(work)]() mutable { serve(std::move(work)); }).detach();
     }
 
   private:
-    void serve() {
-        std::unique_lock<std::mutex> lock(mutex_);
+    void serve(std::function<void()> work) {
         for (;;) {
-            added_.wait(lock, [&] { return !queue_.empty(); });
-            std::function<void()> work = std::move(queue_.front());
-            queue_.pop_front();
-            --idle_;
-            lock.unlock();
             work();
             work = nullptr;  // may be the last to use a communicator, which then waits for its thread
-            lock.lock();
+            std::unique_lock<std::mutex> lock(mutex_);
             ++idle_;
+            added_.wait(lock, [&] { return !queue_.empty(); });
+            work = std::move(queue_.front());
+            queue_.pop_front();
+            --idle_;
         }
     }
 
