@@ -313,16 +313,15 @@ void Communicator::end(const Operation &operation, std::uint64_t number, const s
 Failure Communicator::fail(const Operation &operation, const Run &run, const Failure &failure) {
     const std::optional<Failure> earlier = network_->failure();
     if (earlier && earlier->text == failure.text) {
-        // Ranks that disagree may call another function as the same operation.
-        const std::string number = " number " + std::to_string(operation.number) + " of communicator ";
-        const bool is_of_this = operation.number > 0 && failure.text.find(number) < failure.text.find(':');
+        const bool is_of_this = operation.number > 0 && earlier->number == operation.number;
         const char *const where = failure.code == HCCL_E_UNAVAIL ? ": "
                                   : is_of_this                   ? ": it failed on another rank: "
                                                                  : ": another operation failed: ";
         return {failure.code, heading(operation) + where + failure.text};
     }
     const bool was_cancelled = failure.code == HCCL_E_SUSPENDING;
-    Failure full{was_cancelled ? HCCL_E_REMOTE : failure.code, heading(operation) + ": " + failure.text};
+    Failure full{was_cancelled ? HCCL_E_REMOTE : failure.code, heading(operation) + ": " + failure.text,
+                 operation.number};
     if (!was_cancelled) {  // otherwise there is nothing to find out
         for (const auto &[rank, text] : network_->ask(run)) {
             full.text += "; rank " + std::to_string(rank) + " " + text;

@@ -288,7 +288,9 @@ void Network::take_payload(Other &from) {
             break;
         case Type::Failed:
             // Informs the others too: they may hear of the end of this rank before they hear of its reason.
-            set_failure({static_cast<HcclResult>(frame.code), std::string(from.text.begin(), from.text.end())}, "");
+            set_failure({static_cast<HcclResult>(frame.code), std::string(from.text.begin(), from.text.end()),
+                         frame.key.number},
+                        "");
             break;
         case Type::Answer: {
             const auto question = answers_.find(frame.key.number);

@@ -59,7 +59,8 @@ void Network::set_failure(const Failure &failure, const std::string &status) {
             if (!status.empty()) {
                 queue(*other, {Type::Answer, 0, {}, {}, status.size(), 0, 0}, status.data(), status.size());
             }
-            queue(*other, {Type::Failed, failure.code, {}, {}, text.size(), 0, 0}, text.data(), text.size());
+            queue(*other, {Type::Failed, failure.code, {failure.number, 0, 0, 0}, {}, text.size(), 0, 0}, text.data(),
+                  text.size());
         }
     }
     wake_all();

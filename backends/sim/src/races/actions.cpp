@@ -291,7 +291,7 @@ void Detector::apply(const Operand &operand, Use &use, const Now &now) {
         reports_.race(
             block, conflict, now.use,
             [this](const Use &it) { return it.agent.is_task ? find_lane(it.agent.lane_of) : nullptr; },
-            sharing_.order_of(*conflict.earlier, now));
+            separates_threads_ ? "" : sharing_.order_of(*conflict.earlier, now));  // other processes have one host
     }
 }
 
