@@ -34,7 +34,7 @@ namespace hccl {
 struct Failure {
     HcclResult code;
     std::string text;
-    std::uint64_t number = 0;  // of the operation that failed, which has the same on all ranks; 0: none, or a message
+    std::uint64_t number = 0;  // number of the operation, which all ranks count; 0: none, or a message
 };
 
 struct Frame;
