@@ -99,12 +99,14 @@ void failed_meetings_leave_nothing() {
         CHECK_HCCL(HCCL_E_TIMEOUT, HcclCommInitRootInfo(2, &info, 0, &comm));
     }
     await_as_many(threads, descriptors);
+    setenv("HCCL_IF_BASE_PORT", free_port().c_str(), 1);
     const std::string table = written(table_of({0, 1}));
     for (int round = 0; round < 2; ++round) {  // at a place that is the same each time
         CHECK_HCCL(HCCL_E_TIMEOUT, HcclCommInitClusterInfo(table.c_str(), 0, &comm));
     }
     await_as_many(threads, descriptors);
     fs::remove(table);
+    unsetenv("HCCL_IF_BASE_PORT");
     unsetenv("HCCL_CONNECT_TIMEOUT");
 }
 

@@ -452,17 +452,6 @@ void a_stopped_rank_can_be_left() {
     end(processes, files);
 }
 
-std::string free_port() {
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    socklen_t size = sizeof address;
-    CHECK(bind(socket, reinterpret_cast<const sockaddr *>(&address), size) == 0);
-    CHECK(getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size) == 0);
-    close(socket);
-    return std::to_string(ntohs(address.sin_port));
-}
-
 void ranks_meet_by_a_table() {
     char path[] = "/tmp/rank_table_XXXXXX";
     const int file = mkstemp(path);

@@ -1,6 +1,10 @@
 // Helpers of tests of collective communication.
 #pragma once
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
@@ -26,6 +30,18 @@
             std::abort();                                                                                           \
         }                                                                                                           \
     } while (false)
+
+// Returns a port that no other program uses, for HCCL_IF_BASE_PORT: the usual one may be that of another connection.
+inline std::string free_port() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    socklen_t size = sizeof address;
+    CHECK(bind(socket, reinterpret_cast<const sockaddr *>(&address), size) == 0);
+    CHECK(getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size) == 0);
+    close(socket);
+    return std::to_string(ntohs(address.sin_port));
+}
 
 template <class T>
 class Memory {
