@@ -60,7 +60,7 @@ def of_stream(access: Access) -> str:
 def of_operation(access: Access) -> str:
     """Return what made an access: a kernel, an operation of another library, the facade's name, or the C function's."""
     if access.kernel:
-        return access.kernel if access.function == "aclsimSubmitOperation" else f"kernel {access.kernel}"
+        return access.kernel if access.function == access.kernel else f"kernel {access.kernel}"
     return names.of_call(access.function, innermost(access.frames)) if access.function else access.mode
 
 

@@ -194,7 +194,7 @@ aclError aclsimSleep(aclrtStream stream, uint64_t cycles);
 /* Functions of a companion library for an operation that it runs elsewhere: in its own threads, or in another process.
  * The number identifies one execution of the task; a captured task has one for each replay. */
 typedef struct aclsimOperation {
-    const char *name;             /* in profiles and in explanations of waits */
+    const char *name;             /* function, in texts, findings, and profiles; stays valid */
     const aclsimAccess *accesses; /* operands; may be NULL if accessCount is 0 */
     uint64_t accessCount;
     void *userData;

@@ -88,14 +88,20 @@ void ranks_that_do_not_come_are_not_awaited_for_ever() {
     HcclRootInfo info;
     HcclComm comm = nullptr;
     CHECK_HCCL(HCCL_SUCCESS, HcclGetRootInfo(&info));
-    CHECK_HCCL(HCCL_E_TIMEOUT, HcclCommInitRootInfo(2, &info, 0, &comm));
+    CHECK_REFUSED(HCCL_E_TIMEOUT, "ranks 0, 2 and 3 of 4 did not come in time",
+                  HcclCommInitRootInfo(4, &info, 1, &comm));
     CHECK(comm == nullptr);
     with_ranks(2, [](const Rank &rank) {
+        std::uint32_t both[] = {1, 0};
+        HcclComm parent = rank.comm, made = nullptr;
         if (rank.number == 0) {
-            std::uint32_t both[] = {1, 0};
-            HcclComm parent = rank.comm, made = nullptr;
-            CHECK_REFUSED(HCCL_E_TIMEOUT, "rank 1 did not take part in time",
+            CHECK_REFUSED(HCCL_E_TIMEOUT, "rank 0 of 2 did not come in time",
                           HcclCreateSubCommConfig(&parent, 2, both, 5, 1, nullptr, &made));
+        }
+        rank.gather();
+        if (rank.number == 1) {
+            CHECK_REFUSED(HCCL_E_TIMEOUT, "rank 0 did not take part in time",
+                          HcclCreateSubCommConfig(&parent, 2, both, 6, 0, nullptr, &made));
         }
         rank.gather();
     });
@@ -123,6 +129,30 @@ void ranks_that_do_not_come_are_not_awaited_for_ever() {
 }
 
 // --- ranks that disagree ---------------------------------------------------------------------------------------------
+
+// Without a time limit: the ranks that came first get the error too.
+void ranks_that_disagree_about_a_part_do_not_wait() {
+    setenv("HCCL_CONNECT_TIMEOUT", "0", 1);
+    with_ranks(3, [](const Rank &rank) {
+        std::uint32_t usual[] = {0, 1, 2}, other[] = {0, 2, 1}, fewer[] = {0, 2};
+        HcclComm parent = rank.comm, made = nullptr;
+        const bool is_last = rank.number == 2;
+        CHECK_REFUSED(
+            HCCL_E_PARA, "a rank names other rankIds than the ranks before it",
+            HcclCreateSubCommConfig(&parent, 3, is_last ? other : usual, 1, is_last ? 1 : rank.number, nullptr, &made));
+        rank.gather();
+        if (rank.number != 1) {
+            CHECK_REFUSED(HCCL_E_PARA, "a rank names other rankIds than the ranks before it",
+                          HcclCreateSubCommConfig(&parent, is_last ? 2 : 3, is_last ? fewer : usual, 2, is_last ? 1 : 0,
+                                                  nullptr, &made));
+        }
+        rank.gather();
+        CHECK_HCCL(HCCL_SUCCESS, HcclCreateSubCommConfig(&parent, 3, other, 3, rank.number == 0 ? 0 : 3 - rank.number,
+                                                         nullptr, &made));
+        CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(made));
+    });
+    unsetenv("HCCL_CONNECT_TIMEOUT");
+}
 
 struct Disagreement {
     const char *usual;  // in the description of what the other ranks call
@@ -457,6 +487,7 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     a_communicator_may_be_destroyed_while_an_operation_gets_no_thread();
     ranks_that_do_not_come_are_not_awaited_for_ever();
+    ranks_that_disagree_about_a_part_do_not_wait();
     for (const char *shared_memory : {"1", "0"}) {
         setenv("ASCEND_RT_HCCL_SHARED_MEMORY", shared_memory, 1);
         ranks_that_disagree_fail();

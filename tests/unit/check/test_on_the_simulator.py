@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -415,10 +416,13 @@ def check_c(run, tmp_path: Path):
         pytest.skip("needs a C compiler and addr2line")
     library = driver.library().path
 
-    def check_program(text: str):
+    def check_program(text: str, *options: str, libraries: tuple[str, ...] = ()):
         (tmp_path / "program.c").write_text(text, encoding="utf-8")
-        subprocess.run([compiler, "-g", "-O0", "program.c", library, "-o", "program"], cwd=tmp_path, check=True)
-        command = ("-m", "ascend_rt", "check", "--backend", "sim", "--", "./program")
+        linked = [os.path.join(os.path.dirname(library), name) for name in libraries]
+        subprocess.run(
+            [compiler, "-g", "-O0", "program.c", library, *linked, "-o", "program"], cwd=tmp_path, check=True
+        )
+        command = ("-m", "ascend_rt", "check", "--backend", "sim", *options, "--", "./program")
         return run(*command, LD_LIBRARY_PATH=os.path.dirname(library))
 
     return check_program
@@ -435,6 +439,36 @@ def test_a_c_program_has_the_lines_of_its_source(check_c) -> None:
         "  fix: record on stream 2 after line 13, wait on stream 3 before line 14\n"
         "\n1 race in 1 process\n"
     )
+
+
+COLLECTIVE = """\
+#include <stddef.h>
+int aclrtSetDevice(int);
+int aclrtMalloc(void **, size_t, int);
+int aclrtFree(void *);
+int aclrtCreateStream(void **);
+int aclrtSynchronizeStream(void *);
+int HcclCommInitAll(unsigned, int *, void **);
+int HcclBroadcast(void *, unsigned long, int, unsigned, void *, void *);
+int main(void) {
+    int device = 0;
+    void *memory = NULL, *comm = NULL, *stream = NULL;
+    int code = HcclCommInitAll(1, &device, &comm) + aclrtSetDevice(0) + aclrtCreateStream(&stream);
+    code += aclrtMalloc(&memory, 100, 0);
+    code += HcclBroadcast(memory, 26, 4, 0, comm, stream);
+    code += aclrtFree(memory);
+    return code + aclrtSynchronizeStream(stream);
+}
+"""
+
+
+def test_a_collective_is_named_as_the_program_calls_it(check_c) -> None:
+    done = check_c(COLLECTIVE, "--memory", libraries=("libhccl.so",))
+    assert done.returncode == 1
+    shown = re.sub("0x[0-9a-f]+", "0x1", done.stderr)
+    assert "memory: HcclBroadcast at program.c:14 in main uses 104 bytes at 0x1 (buf),\n  4 of them past" in shown
+    assert "while task 1 of stream 2, which HcclBroadcast at program.c:14 in main submitted, still uses it" in shown
+    assert "  read  stream 2, task 1  HcclBroadcast  program.c:14 in main\n" in shown
 
 
 def test_a_c_program_follows_a_host_function_for_which_it_polls(check_c) -> None:

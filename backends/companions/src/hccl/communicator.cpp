@@ -37,14 +37,6 @@ std::string present_line() {
     return text;
 }
 
-std::string list_of(const std::vector<std::uint32_t> &ranks) {
-    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-        text += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
-    }
-    return text;
-}
-
 std::string seconds_since(Time time) {
     const auto past = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - time).count();
     char text[32];
@@ -181,31 +173,39 @@ void Communicator::submit_numbered(Call call, std::uint64_t number, std::string 
     if (code != ACL_SUCCESS) {
         const char *const recent = aclGetRecentErrMsg();
         const std::string text = recent == nullptr ? "" : recent;
-        constexpr char kInner[] = "aclsimSubmitOperation: ";
+        const std::string inner = std::string(name) + ": ";
         refuse(code == ACL_ERROR_INVALID_PARAM || code == ACL_ERROR_RT_PARAM_INVALID ? HCCL_E_PARA : HCCL_E_RUNTIME,
-               text.rfind(kInner, 0) == 0 ? text.substr(sizeof kInner - 1) : text);
+               text.rfind(inner, 0) == 0 ? text.substr(inner.size()) : text);
     }
     handle.release();  // NOLINT: belongs to the task
 }
 
-std::shared_ptr<Communicator> Communicator::split(const std::vector<std::uint32_t> &ranks, std::uint64_t id,
-                                                  std::uint32_t rank, const Settings &settings) {
-    const Time deadline = deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection);
+// The lowest rank serves, so that ranks which disagree about the order meet.
+Root Communicator::root_of_part(const std::vector<std::uint32_t> &ranks, std::uint64_t id) {
+    const std::uint32_t server = *std::min_element(ranks.begin(), ranks.end());
+    Root root;
     try {
         HcclRootInfo info{};
-        if (ranks[0] == network_->rank()) {
-            serve().store(info);
-            for (std::size_t i = 1; i < ranks.size(); ++i) {
-                network_->post(ranks[i], id, info.internal);
+        if (server == network_->rank()) {
+            root = serve();
+            root.store(info);
+            for (const std::uint32_t rank : ranks) {
+                if (rank != server) {
+                    network_->post(rank, id, info.internal);
+                }
             }
         } else {
-            const std::string text = network_->await_post(ranks[0], id, deadline);
+            const Time deadline = deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection);
+            const std::string text = network_->await_post(server, id, deadline);
             std::snprintf(info.internal, sizeof info.internal, "%s", text.c_str());
+            root = Root::load(info);
         }
-        return create(Root::load(info), static_cast<std::uint32_t>(ranks.size()), rank, settings);
     } catch (const Failure &failure) {
+        release_root(root.secret);
         refuse(failure.code, failure.text);
     }
+    root.ranks = digest_of(list_of(ranks));
+    return root;
 }
 
 // --- executing -------------------------------------------------------------------------------------------------------

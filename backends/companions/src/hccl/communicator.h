@@ -58,9 +58,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     void submit(Call call, aclrtStream stream);
     // The same for messages between two ranks, whose numbers it sets.
     void submit(std::vector<Message> messages, const char *name, aclrtStream stream);
-    // Joins those ranks of this communicator in another one. Refuses.
-    std::shared_ptr<Communicator> split(const std::vector<std::uint32_t> &ranks, std::uint64_t id, std::uint32_t rank,
-                                        const Settings &settings);
+    // Returns the root of a communicator of those ranks of this one, in that order. Refuses.
+    Root root_of_part(const std::vector<std::uint32_t> &ranks, std::uint64_t id);
     // Ends its executions, and leaves the other ranks. Tasks that begin later fail.
     void close();
 

@@ -272,7 +272,7 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
             refuse(HCCL_E_PARA, "rank " + std::to_string(parent->rank()) + " is not number " +
                                     std::to_string(subCommRankId) + " of rankIds");
         }
-        *subComm = add(parent->split(ranks, subCommId, subCommRankId, read_settings(config)));
+        create(parent->root_of_part(ranks, subCommId), rankNum, subCommRankId, config, subComm);
     });
 }
 

@@ -59,10 +59,14 @@ struct Member {
 struct Hello {
     char mark[16];
     char secret[40];
+    char ranks[40];
     std::uint32_t size;
     std::uint32_t rank;
     Member member;
 };
+
+// Code of answers before the last one: ranks are missing, as the text says.
+constexpr std::int32_t kIncomplete = -1;
 
 struct Answer {
     std::int32_t code;
@@ -125,15 +129,14 @@ class Meeting {
             ~AtEnd() { meeting.leave(); }
         } at_end{*this};
         Reception reception(listener_, sizeof(Hello));
-        while (present_ == 0 || present_ < guests_.size()) {
+        while (present_ == 0 || present_ + refused_ < guests_.size()) {
             auto [socket, message] = reception.next(kNever);
-            try {
-                welcome(std::move(socket), read_as<Hello>(message));
-            } catch (const Refusal &) {
-                continue;  // it has gone again
-            }
+            welcome(std::move(socket), read_as<Hello>(message));
         }
         leave();
+        if (refused_ > 0) {
+            return;
+        }
         std::vector<Member> members;
         for (const Guest &guest : guests_) {
             members.push_back(guest.hello.member);
@@ -178,26 +181,62 @@ class Meeting {
         }
         if (present_ == 0) {
             guests_.resize(hello.size);
+            ranks_ = hello.ranks;
+        }
+        if (hello.ranks != ranks_ || refused_ > 0) {
+            return refuse_all(socket, "a rank names other rankIds than the ranks before it, or another order");
         }
         if (hello.size != guests_.size() || hello.rank >= guests_.size()) {
-            return send_away(socket, "rank " + std::to_string(hello.rank) + " names " + std::to_string(hello.size) +
-                                         " ranks, another one " + std::to_string(guests_.size()));
+            return answer(socket, HCCL_E_PARA,
+                          "rank " + std::to_string(hello.rank) + " names " + std::to_string(hello.size) +
+                              " ranks, another one " + std::to_string(guests_.size()));
         }
         Guest &guest = guests_[hello.rank];
         if (guest.socket.is_open() && is_there(guest.socket)) {
-            return send_away(socket, "another process is already rank " + std::to_string(hello.rank));
+            return answer(socket, HCCL_E_PARA, "another process is already rank " + std::to_string(hello.rank));
         }
         present_ += guest.socket.is_open() ? 0 : 1;
         guest = {std::move(socket), hello};
+        name_missing();
     }
     static bool is_there(const Socket &socket) {
         char byte = 0;
         return recv(socket.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
     }
-    static void send_away(const Socket &socket, const std::string &text) {
-        Answer answer{HCCL_E_PARA, ""};
+    // Ranks of which one has another list can never meet. Those that have not come yet get the same answer.
+    void refuse_all(const Socket &newest, const std::string &text) {
+        if (refused_++ == 0) {
+            answer_all(HCCL_E_PARA, text);
+        }
+        answer(newest, HCCL_E_PARA, text);
+    }
+    // A rank that runs into its time limit knows then which ones did not come.
+    void name_missing() {
+        std::vector<std::uint32_t> missing;
+        for (std::uint32_t rank = 0; rank < guests_.size(); ++rank) {
+            if (!guests_[rank].socket.is_open()) {
+                missing.push_back(rank);
+            }
+        }
+        if (!missing.empty()) {
+            answer_all(kIncomplete, list_of(missing) + " of " + std::to_string(guests_.size()));
+        }
+    }
+    void answer_all(std::int32_t code, const std::string &text) {
+        for (const Guest &guest : guests_) {
+            if (guest.socket.is_open()) {
+                answer(guest.socket, code, text);
+            }
+        }
+    }
+    static void answer(const Socket &socket, std::int32_t code, const std::string &text) {
+        Answer answer{code, ""};
         put(answer.text, text);
-        socket.send(&answer, sizeof answer, Clock::now() + kForGreeting);
+        try {
+            socket.send(&answer, sizeof answer, Clock::now() + kForGreeting);
+        } catch (const Refusal &) {
+            return;  // it has gone
+        }
     }
 
     std::mutex mutex_;
@@ -206,7 +245,9 @@ class Meeting {
     Listener listener_;
     const std::string secret_;
     std::vector<Guest> guests_;  // by rank
+    std::string ranks_;          // as the first guest names them
     std::size_t present_ = 0;
+    std::size_t refused_ = 0;  // after ranks have disagreed about rankIds
 };
 
 // Goes through the meeting and returns the list.
@@ -217,6 +258,7 @@ std::vector<Member> meet(const Root &root, std::uint32_t size, std::uint32_t ran
     Hello hello{};
     put(hello.mark, kMark);
     put(hello.secret, root.secret);
+    put(hello.ranks, root.ranks);
     hello.size = size;
     hello.rank = rank;
     // The address by which a rank reaches the root is one by which others reach it. On the root's host it is the
@@ -231,8 +273,17 @@ std::vector<Member> meet(const Root &root, std::uint32_t size, std::uint32_t ran
     hello.member.cookie_address = reinterpret_cast<std::uintptr_t>(own_cookie().bytes.data());
     hello.member.port = listener.port();
     socket.send(&hello, sizeof hello, deadline);
-    Answer answer{};
-    socket.receive(&answer, sizeof answer, deadline);
+    Answer answer{kIncomplete, "the root"};
+    while (answer.code == kIncomplete) {
+        try {
+            socket.receive(&answer, sizeof answer, deadline);
+        } catch (const Refusal &refusal) {
+            if (refusal.code == HCCL_E_TIMEOUT) {
+                refuse(HCCL_E_TIMEOUT, std::string(answer.text) + " did not come in time (HCCL_CONNECT_TIMEOUT)");
+            }
+            throw;
+        }
+    }
     if (answer.code != HCCL_SUCCESS) {
         refuse(answer.code, answer.text);
     }
@@ -298,7 +349,7 @@ std::string elastic_secret() {
 }
 
 Root serve(Listener listener, const std::string &secret) {
-    const Root root{own_address(), listener.port(), secret, network_identity()};
+    const Root root{own_address(), listener.port(), secret, network_identity(), {}};
     auto meeting = std::make_shared<Meeting>(std::move(listener), secret);
     {
         const std::lock_guard<std::mutex> guard(g_roots_mutex);
@@ -317,6 +368,14 @@ Root serve(Listener listener, const std::string &secret) {
 }
 
 }  // namespace
+
+std::string list_of(const std::vector<std::uint32_t> &ranks) {
+    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        text += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+    }
+    return text;
+}
 
 std::string digest_of(const std::string &text) {
     std::string digest;
@@ -344,7 +403,7 @@ Root Root::load(const HcclRootInfo &info) {
         std::strcmp(mark, kMark) != 0 || port == 0 || port > UINT16_MAX) {
         refuse(HCCL_E_PARA, "rootInfo was not written by HcclGetRootInfo of the simulator");
     }
-    return {address, static_cast<std::uint16_t>(port), secret, network};
+    return {address, static_cast<std::uint16_t>(port), secret, network, {}};
 }
 
 Root serve() {

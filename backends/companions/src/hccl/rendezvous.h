@@ -17,6 +17,7 @@ struct Root {
     std::uint16_t port = 0;
     std::string secret;   // 32 hexadecimal digits
     std::string network;  // network_identity() of the process that serves
+    std::string ranks{};  // of a part of a communicator: digest of its ranks in order, the same for all of them
 
     // Refuse with HCCL_E_PARA what store() has not written.
     void store(HcclRootInfo &info) const;
@@ -32,6 +33,8 @@ void release_root(const std::string &secret);
 // The same at a place that the ranks know.
 Root serve(std::uint16_t port, const std::string &secret);
 
+// Returns "rank 1" or "ranks 1, 2 and 5".
+std::string list_of(const std::vector<std::uint32_t> &ranks);
 // Returns 32 hexadecimal digits that depend on the text.
 std::string digest_of(const std::string &text);
 
@@ -41,8 +44,9 @@ struct Peer {
     std::int64_t process = 0;  // whose memory can be read; 0: none, because it is on another host, or not permitted
 };
 
-// Returns all ranks, in order. Refuses with HCCL_E_TIMEOUT after the deadline, with HCCL_E_PARA if the ranks disagree
-// about their number or two have the same, with HCCL_E_TCP_CONNECT and HCCL_E_TCP_TRANSFER if connections fail.
+// Returns all ranks, in order. Refuses with HCCL_E_TIMEOUT after the deadline, naming those that are missing, with
+// HCCL_E_PARA if the ranks disagree about their number or their order, or two have the same, with HCCL_E_TCP_CONNECT
+// and HCCL_E_TCP_TRANSFER if connections fail.
 std::vector<Peer> join(const Root &root, std::uint32_t size, std::uint32_t rank, Time deadline);
 
 // Refuses with HCCL_E_PARA if the variable is set to something that deadline_by() would ignore.

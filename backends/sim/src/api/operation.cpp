@@ -25,6 +25,7 @@ void require_operation(const aclsimOperation *operation) {
 aclError aclsimSubmitOperation(aclrtStream stream, const aclsimOperation *operation) {
     return entry(Function::aclsimSubmitOperation, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         require_operation(operation);
+        current_call()->appear_as(operation->name);
         const std::vector<Access> accesses = read_accesses(operation->accesses, operation->accessCount);
         ContextStream &on = require_own_stream(sim, stream);
         for (const Access &access : accesses) {  // memory belongs to the task from here on

@@ -102,7 +102,8 @@ RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, 
     Operands operands;
     const char *const function = places_[place].function;
     // Operators name their operands by the type and shape of tensors, other tasks by the name of the parameter.
-    const bool names_parts = !places_[place].kernel.empty() && !begins_with(function, "aclsimSubmitOperation");
+    const std::string &kernel = places_[place].kernel;
+    const bool names_parts = !kernel.empty() && kernel != function;  // an operation has the name of its function
     for (const Access &access : accesses) {
         if (access.mode != AccessMode::None && !is_hint(function)) {
             detector_.blocks().find(access, mode_of(access, function), place, names_parts, operands);

@@ -29,6 +29,11 @@ std::string native_name(const void *return_address) {
     return info.dli_fname + (offset + (info.dli_sname == nullptr ? "" : std::string(" in ") + info.dli_sname));
 }
 
+const void *library_of(const void *address) {
+    Dl_info info = {};
+    return dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
+}
+
 }  // namespace
 
 void set_place_provider(const PlaceProvider &provider) {
@@ -66,6 +71,20 @@ void find_place(CallPlace &place, const void *return_address) {
     place.count = static_cast<std::uint8_t>(find_native_frames(return_address, addresses, CallPlace::kMostFrames));
     std::transform(addresses, addresses + place.count, place.frames.begin(),
                    [](const void *address) { return aclsimCallFrame{address, 0}; });
+}
+
+void leave_library(CallPlace &place) {
+    if (place.kind != CallPlace::Kind::Native) {
+        return;
+    }
+    const auto begin = place.frames.begin(), end = begin + place.count;
+    const void *const library = library_of(begin->code);
+    const auto caller =
+        std::find_if(begin, end, [&](const aclsimCallFrame &frame) { return library_of(frame.code) != library; });
+    if (caller != end) {
+        std::copy(caller, end, begin);
+        place.count = static_cast<std::uint8_t>(end - caller);
+    }
 }
 
 namespace {

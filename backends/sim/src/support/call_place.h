@@ -41,6 +41,8 @@ void set_forward_place(const aclsimCallFrame *frames, std::size_t count);
 // Finds the place of the call that returns to the address. Call without holding the engine lock, because the provider
 // may wait for a lock.
 void find_place(CallPlace &place, const void *return_address);
+// Leaves out the innermost frames, those of the library that made the call, unless there are no others.
+void leave_library(CallPlace &place);
 // Return "train.py:12", or "program+0x12ab in main": the innermost frame, or all of them. May be called while holding
 // the engine lock.
 std::string name_of(const CallPlace &place);

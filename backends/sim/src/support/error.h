@@ -67,13 +67,18 @@ class CurrentCall {
     const Function function;
     const char *name() const { return what_ != nullptr ? what_ : info_of(function).name; }
     CallPlace place;  // place in the program; known while places are wanted
+    // Makes the call appear as one of a companion library's functions, which made it. The name is kept.
+    void appear_as(const char *name) {
+        what_ = name;
+        leave_library(place);
+    }
 
   private:
     friend CurrentCall *current_call();
     CurrentCall(Function called, const char *text) : function(called), what_(text) { newest_ = this; }
 
     static inline thread_local CurrentCall *newest_ = nullptr;
-    const char *const what_;
+    const char *what_;
     CurrentCall *const outer_ = newest_;
 };
 // Returns nullptr in a thread of the simulator and in user code.
