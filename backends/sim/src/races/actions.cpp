@@ -94,7 +94,11 @@ void Detector::advance(Lane &lane, const Lane::Call &call, Knowledge &&knowledge
         lane.set_known(lane.step_of(call.sequence), std::move(known));
     }
     lane.newest = call.sequence;
-    lane.calls.push_back({call.sequence, call.place, lane.caller, lane.caller_step});
+    Lane::Call &noted = lane.calls.emplace_back();  // in place: a copy would wait for its parts to be stored
+    noted.sequence = call.sequence;
+    noted.place = call.place;
+    noted.caller = lane.caller;
+    noted.caller_step = lane.caller_step;
     if (lane.calls.size() > kMostCalls) {
         lane.calls.pop_front();
     }

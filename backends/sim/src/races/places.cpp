@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 
 #include "support/text.h"
@@ -35,12 +36,12 @@ std::uint64_t hash_of(const char *function, const CallPlace &place) {
     return mixed(hash);
 }
 
+// Frames have no padding: all of their bytes are compared at once.
 bool are_equal(const CallPlace &one, const CallPlace &other) {
-    bool are_so = one.kind == other.kind && one.count == other.count;
-    for (std::size_t i = 0; are_so && i < one.count; ++i) {
-        are_so = one.frames[i].code == other.frames[i].code && one.frames[i].offset == other.frames[i].offset;
-    }
-    return are_so;
+    using Frame = aclsimCallFrame;
+    static_assert(sizeof(Frame) == sizeof(Frame::code) + sizeof(Frame::offset));
+    return one.kind == other.kind && one.count == other.count &&
+           std::memcmp(one.frames.data(), other.frames.data(), one.count * sizeof(Frame)) == 0;
 }
 
 }  // namespace
@@ -51,6 +52,13 @@ bool Places::is(PlaceId id, const char *function, const CallPlace &frames, const
 }
 
 PlaceId Places::find(const char *function, const CallPlace &frames, const std::string &kernel) {
+    if (newest_ != 0 && is(newest_, function, frames, kernel)) {  // as in a loop
+        return newest_;
+    }
+    return newest_ = find_by_hash(function, frames, kernel);
+}
+
+PlaceId Places::find_by_hash(const char *function, const CallPlace &frames, const std::string &kernel) {
     const std::uint64_t hash = hash_of(function, frames) + (kernel.empty() ? 0 : std::hash<std::string>{}(kernel));
     PlaceId &recent = recent_[hash % recent_.size()];
     if (recent != 0 && is(recent, function, frames, kernel)) {

@@ -29,9 +29,11 @@ class Places {
     std::vector<std::string> names_of(PlaceId id) const { return aclsim::names_of(list_[id].frames); }
 
   private:
+    PlaceId find_by_hash(const char *function, const CallPlace &frames, const std::string &kernel);
     bool is(PlaceId id, const char *function, const CallPlace &frames, const std::string &kernel) const;
 
     std::vector<Place> list_;
+    PlaceId newest_ = 0;
     std::array<PlaceId, 1024> recent_{};  // newest place of a hash; 0: none
     std::unordered_multimap<std::uint64_t, PlaceId> by_hash_;
 };
