@@ -270,10 +270,13 @@ def test_a_graph_is_named_by_its_launch_and_a_batch_by_its_parts() -> None:
     assert parts["fix"]["case"] == "batch"
 
 
-@pytest.mark.parametrize("size", [256, 4096, 5000])
-def test_an_access_of_numpy_to_a_whole_buffer_counts_once(size: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "elements"), [(256, ":"), (4096, ":"), (5000, ":"), (4096, "100"), (9000, "4000:4500"), (64, "7")]
+)
+def test_an_access_of_numpy_counts_once(size: int, elements: str) -> None:
     program = (
-        f"m, d = PinnedBuffer({size}), Buffer({size})\nfor i in range(3):\n    m[:] = i\n    copy_async(d, m, a)\n"
+        f"m, d = PinnedBuffer({size}), Buffer({size})\n"
+        f"for i in range(3):\n    m[{elements}] = i\n    copy_async(d, m, a)\n"
     )
     findings = findings_of(program)
     (report,) = (it for it in findings if it["kind"] == "race")

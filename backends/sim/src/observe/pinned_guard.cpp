@@ -105,7 +105,7 @@ bool PinnedGuard::on_fault(const PageFault &fault) {
         return false;
     }
     const bool is_by_program = is_in_program();
-    if (g_guard->open(fault.address, fault.is_write, is_by_program) && is_by_program) {
+    if (g_guard->open(fault.address, fault.is_write, is_by_program) && is_by_program && !g_guard->is_noted(fault)) {
         CurrentCall call("an access of the program");
         if (g_wanted_places.load(std::memory_order_relaxed) != WantedPlaces::None) {
             find_place(call.place, fault.instruction);
@@ -141,6 +141,13 @@ bool PinnedGuard::open_page(Blocks::iterator at, Address page, bool is_write, bo
         }
     }
     return wanted > present;
+}
+
+// Returns true for the access of which the thread has just made a note.
+bool PinnedGuard::is_noted(const PageFault &fault) {
+    const Guard guard(mutex_);
+    return noted_.thread == thread_number() && noted_.begin <= fault.address && fault.address < noted_.end &&
+           noted_.is_write == fault.is_write;
 }
 
 void PinnedGuard::note(const PageFault &fault) {
@@ -207,6 +214,7 @@ void PinnedGuard::apply_all() {
 
 // Protects again the pages that faults have opened.
 void PinnedGuard::close_again() {
+    noted_ = {};
     if (has_opened_.exchange(false)) {
         close_pages([](const Opened &) { return true; });
     }
@@ -447,7 +455,8 @@ void PinnedGuard::reusable(const Moment &, const void *address, std::uint64_t si
 }
 
 // Opens the pages of which an access that the program notes itself uses all bytes of the block: it is known already.
-void PinnedGuard::host_accessed(const Moment &, std::uint32_t, const Access &access) {
+// The other pages may have bytes that code in C uses next.
+void PinnedGuard::host_accessed(const Moment &, std::uint32_t thread, const Access &access) {
     const Address address = as_integer(access.address);
     if (!g_own_view.has(address) || !access.layout.is_whole()) {
         return;
@@ -458,6 +467,7 @@ void PinnedGuard::host_accessed(const Moment &, std::uint32_t, const Access &acc
         return;
     }
     const Address behind = address + access.size;
+    noted_ = {thread, address, behind, access.mode != AccessMode::Read};
     const Address end = behind >= found->second.used_end ? found->second.end : page_of(behind);
     for (Address page = page_after(address); page < end; page += host_page_size()) {
         open_page(found, page, access.mode != AccessMode::Read, /*is_by_program=*/true);

@@ -73,6 +73,7 @@ class PinnedGuard final : public Observer {
     static bool on_fault(const PageFault &fault);
     bool open(Address address, bool is_write, bool is_by_program);
     bool open_page(Blocks::iterator at, Address page, bool is_write, bool is_by_program);
+    bool is_noted(const PageFault &fault);
     void note(const PageFault &fault);
     Blocks::iterator find(Address address);
     void add_use(Block &block, const Use &use);
@@ -95,6 +96,11 @@ class PinnedGuard final : public Observer {
     std::mutex mutex_;
     Blocks blocks_;
     std::size_t use_count_ = 0;
+    struct {
+        std::uint32_t thread = 0;
+        Address begin = 0, end = 0;
+        bool is_write = false;
+    } noted_;  // newest access that the program has noted, until pages are closed again
     std::atomic<bool> has_opened_{false};  // looked at without the mutex, too: most facts are not about memory
     std::atomic<bool> library_has_opened_{false};
     // Order between tasks that the program has not learned of: before, by the task after it.
