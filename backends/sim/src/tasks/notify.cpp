@@ -123,6 +123,8 @@ AnyNotify::~AnyNotify() {
     }
 }
 
+std::string AnyNotify::name() const { return std::to_string(id) + " of device " + std::to_string(device.user_id); }
+
 std::uint32_t AnyNotify::take_id(Device &device) {
     std::uint32_t id = 0;
     if (!device.notify_ids.acquire(id)) {
@@ -186,9 +188,7 @@ Ref<CntNotify> CntNotify::create(Core &core, Device &device) {
     return notify;
 }
 
-std::string CntNotify::text() {
-    return "counting notify " + std::to_string(id) + ", which is at " + std::to_string(count_);
-}
+std::string CntNotify::text() { return "counting notify " + name() + ", which is at " + std::to_string(count_); }
 
 // --- Notify ----------------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ class AnyNotify : public Object {
 
   protected:
     AnyNotify(Device &owner, std::uint32_t notify_id, bool owns_id) : device(owner), id(notify_id), owns_id_(owns_id) {}
+    std::string name() const;  // devices number their notifies separately
     // Fails with ACL_ERROR_RT_NO_NOTIFY_RESOURCE if the device has none left.
     static std::uint32_t take_id(Device &device) REQUIRES(engine_lock);
 
@@ -105,7 +106,7 @@ class Notify final : public AnyNotify {
     std::atomic<std::uint32_t> &value() override REQUIRES(engine_lock) {
         return shared_ ? shared_->as<Shared>().bit : bit_;
     }
-    std::string text() override { return "notify " + std::to_string(id); }
+    std::string text() override { return "notify " + name(); }
     SyncKind sync_kind() const override { return SyncKind::Notify; }
     void note_change(const Change &change, bool replaces) override REQUIRES(engine_lock);
     void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) override REQUIRES(engine_lock);
