@@ -270,6 +270,12 @@ def test_a_graph_is_named_by_its_launch_and_a_batch_by_its_parts() -> None:
     assert parts["fix"]["case"] == "batch"
 
 
+def test_no_wait_is_named_between_executions_of_a_graph() -> None:
+    launches = "with c.capture() as g:\n    copy_async(x, p, c)\ng.launch(a)\ng.launch(b)\nfill_async(x, 1, a)\n"
+    (report,) = (it for it in findings_of(launches) if it["kind"] == "race")
+    assert report["why"] == {"case": "no_wait"}
+
+
 @pytest.mark.parametrize(
     ("size", "elements"), [(256, ":"), (4096, ":"), (5000, ":"), (4096, "100"), (9000, "4000:4500"), (64, "7")]
 )

@@ -70,7 +70,7 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
         (call->caller != action.caller || call->caller_step > action.caller_step)) {
         knowledge.learn(call->caller->id, call->caller_step);
     }
-    if (!lane.is_host) {
+    if (!lane.is_host && !before.is_implied) {
         lane.sources[source->id] = {step, before.wait != 0 ? before.wait : action.place,
                                     call == nullptr ? 0 : call->place};
     }

@@ -284,15 +284,16 @@ void Detector::order(const Edge &edge) {
         sharing_.wait(lane.id, lane.step_of(edge.after.sequence), edge.before, edge.process, wait);
         return;
     }
+    const bool is_implied = edge.why == Ordering::Model || edge.why == Ordering::PoolReuse;
     const bool is_early = std::any_of(lane.early.begin(), lane.early.end(), [&](const Before &it) {
         return it.stream == edge.before.stream && it.sequence == edge.before.sequence;
     });
     if (action == nullptr && !is_early) {
-        lane.add_early({edge.before.stream, edge.before.sequence, 0});
+        lane.add_early({edge.before.stream, edge.before.sequence, 0, is_implied});
     } else if (action != nullptr) {
         const auto waited = lane.waits.find(edge.after.sequence);
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
-        action->after.push_back({edge.before.stream, edge.before.sequence, wait});
+        action->after.push_back({edge.before.stream, edge.before.sequence, wait, is_implied});
     }
 }
 

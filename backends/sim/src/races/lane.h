@@ -21,7 +21,8 @@ struct Lane;
 struct Before {
     std::uint64_t stream;  // 0: calls of the host up to that number
     std::uint64_t sequence;
-    PlaceId wait;  // place of the call that waits; 0: the edge belongs to the task itself
+    PlaceId wait;             // place of the call that waits; 0: the edge belongs to the task itself
+    bool is_implied = false;  // by executions of a model, or memory of a pool: no call waits
 };
 
 // Wait that brings no order, and the reason.
