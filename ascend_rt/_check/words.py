@@ -97,19 +97,23 @@ def _wait(race: Race) -> str:
     return f"the wait at {Places(race).at(race.why.wait)}"
 
 
+def _record(race: Race) -> str:
+    """Return which record a wait is bound to; of old ones the place is unknown."""
+    return f"the record at {Places(race).at(race.why.record)}" if race.why.record else "an old record"
+
+
 def _line(race: Race, frames: Frames) -> str:
     return Places(race).at(frames, "line ")
 
 
 WHY: dict[str, Callable[[Race], str]] = {
-    "late_record": lambda race: (
-        f"{_wait(race)} is bound to the record at {Places(race).at(race.why.record)}, before the {race.first.mode}"
-    ),
+    "late_record": lambda race: f"{_wait(race)} is bound to {_record(race)}, before the {race.first.mode}",
     "no_wait": lambda race: f"nothing orders the {race.second.mode} after the {race.first.mode}",
     "unbound_wait": lambda race: f"{_wait(race)} is for an event that had no record, so it orders nothing",
     "ignored_wait": lambda race: f"{_wait(race)} is ignored by the product, so it orders nothing",
-    "not_reset": lambda race: (
-        f"{_wait(race)} is bound to the record at {Places(race).at(race.why.record)}, the first since the last reset"
+    "not_reset": lambda race: f"{_wait(race)} is bound to {_record(race)}, the first since the last reset",
+    "any_record": lambda race: (
+        f"{_wait(race)} may be satisfied by other streams too, which do not follow the {race.first.mode}"
     ),
     "failed_wait": lambda race: f"{_wait(race)} reached its limit or failed, so it orders nothing",
     "not_synchronized": lambda race: f"the host did not synchronize with {_stream(_stream_of(race))}",

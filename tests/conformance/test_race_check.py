@@ -36,6 +36,8 @@ PROGRESS = (
 )
 REUSABLE = "ok(lib.aclsimNoteReusable(address(x), 4096))\n"
 
+BUSY = "started = threading.Event()\na.launch_host_func(started.wait)\n"
+
 MODEL = """
 model = new("aclmdlRI *", "aclmdlRIBuildBegin", 0)
 kept = new("aclrtStream *", "aclrtCreateStreamWithConfig", 0, lib.ACL_STREAM_PERSISTENT)
@@ -85,6 +87,29 @@ ORDERED = {
     "notify": WRITE + NOTIFY + "n.record(a); n.wait(b)\n" + READ,
     "notify that is recorded later": NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a)\n",
     "value": WORD + WRITE + SET + AWAIT + READ,
+    "notify that two streams record behind the write": (
+        WRITE + NOTIFY + "e.record(a); c.wait(e)\nn.record(c); n.record(a); n.wait(b)\n" + READ
+    ),
+    "notify that is awaited before two streams record it": (
+        NOTIFY + "n.wait(b)\n" + READ + "n.wait(b)\n" + BUSY + "n.record(a); n.record(c)\nstarted.set()\n"
+    ),
+    "notify that another stream records behind the wait": (
+        NOTIFY
+        + "k = Notify()\n"
+        + WRITE
+        + "n.record(a)\nk.wait(c); n.record(c)\nn.wait(b)\n"
+        + READ
+        + "k.record(b); n.wait(b)\n"
+    ),
+    "first record of a manual event, whose stream is busy": (
+        BUSY + WRITE + MANUAL + RECORD_A + RECORD_C + AWAIT_MANUAL + READ + "started.set()\n"
+    ),
+    "first record of a manual event that is awaited before": (
+        BUSY + MANUAL + AWAIT_MANUAL + "copy_async(y, z, b)\n" + RECORD_A + RECORD_C + "started.set()\n"
+    ),
+    "value that two streams write behind the write": (
+        WORD + WRITE + "e.record(a); c.wait(e)\n" + SET.replace("raw(a)", "raw(c)") + SET + AWAIT + READ
+    ),
     "values that go on": WORD
     + "for i in range(1, 4):\n"
     + "".join(f"    {line}" for line in (SET.replace("7", "i"), AWAIT.replace("7", "i"))),
@@ -143,9 +168,47 @@ RACES = {
         MANUAL + RECORD_C + WRITE + RECORD_A + AWAIT_MANUAL + READ,
         RACE,
     ),
+    "notify that another stream records too": (WRITE + NOTIFY + "n.record(a); n.record(c); n.wait(b)\n" + READ, RACE),
+    "notify that another stream records first": (
+        NOTIFY + "n.record(c)\n" + WRITE + "n.record(a); n.wait(b)\n" + READ,
+        RACE,
+    ),
+    "notify that a busy stream records first": (
+        BUSY + WRITE + NOTIFY + "n.record(a); n.record(c); n.wait(b)\n" + READ + "started.set()\n",
+        RACE,
+    ),
+    "notify that its stream records again": (
+        NOTIFY + WRITE + "n.record(a); n.wait(b)\nn.record(c); n.wait(c)\ncopy_async(y, x, c)  # read\n",
+        RACE,
+    ),
+    "first record of a manual event that is awaited before, by a busy stream": (
+        BUSY + MANUAL + AWAIT_MANUAL + READ + RECORD_A + RECORD_C + "copy_async(x, q, c)  # write\nstarted.set()\n",
+        ["write after read: read, write"],
+    ),
+    "value that another stream writes too": (WORD + WRITE + SET + SET.replace("raw(a)", "raw(c)") + AWAIT + READ, RACE),
+    "value that a busy stream writes too": (
+        BUSY + WORD + WRITE + SET + SET.replace("raw(a)", "raw(c)") + AWAIT + READ + "started.set()\n",
+        RACE,
+    ),
+    "value that is there": (WORD + WRITE + SET + AWAIT.replace("7", "0") + READ, RACE),
+    "first of many values": (
+        WORD
+        + "for i in range(1, 300):\n    "
+        + SET.replace("7", "i")
+        + "    if i == 100: "
+        + WRITE
+        + AWAIT.replace("7", "1")
+        + READ,
+        RACE,
+    ),
+    "old record": (
+        "e.record(a); copy_async(x, p, c)  # write\nf.record(c); a.wait(f)\n"
+        "for i in range(1100): fill_async(y, 1, a)\n"
+        "b.wait(e)\ncopy_async(z, x, b)  # read\n",
+        RACE,
+    ),
     "wait that fails by its limit": (
-        "started = threading.Event()\n"
-        + "a.launch_host_func(started.wait)\n"
+        BUSY
         + WRITE
         + "e.record(a); b.wait(e, timeout=1)\n"
         + READ
@@ -153,12 +216,7 @@ RACES = {
         RACE,
     ),
     "query that answers not complete": (
-        "started = threading.Event()\n"
-        + "a.launch_host_func(started.wait)\n"
-        + WRITE
-        + "assert not a.is_done\n"
-        + READ
-        + "b.synchronize()\nstarted.set()\n",
+        BUSY + WRITE + "assert not a.is_done\n" + READ + "b.synchronize()\nstarted.set()\n",
         RACE,
     ),
     "quiet query": (WRITE + "e.record(a)\n" + QUIETLY + READ, RACE),
@@ -294,6 +352,18 @@ def test_a_counting_notify_orders_behind_no_more_than_its_wait_needs() -> None:
     program = "n = CountingNotify()\nn.record(1, a, operation='add')\n" + WRITE + "n.record(1, a, operation='add')\n"
     for number, races in ((2, []), (1, RACE)):
         assert races_of(f"{program}n.wait({number}, b)\n{READ}", {"ASCEND_RT_SIM_PRODUCT": "950"}) == races
+
+
+@pytest.mark.parametrize(("number", "adds"), [(0, 1), (1, 200)])
+def test_a_counting_notify_orders_behind_nothing_that_its_wait_does_not_need(number: int, adds: int) -> None:
+    program = (
+        "n = CountingNotify()\nn.record(1, a, operation='add')\n"
+        + WRITE
+        + f"for i in range({adds}): n.record(1, a, operation='add')\n"
+        + f"n.wait({number}, b)\n"
+        + READ
+    )
+    assert races_of(program, {"ASCEND_RT_SIM_PRODUCT": "950"}) == RACE
 
 
 def test_a_counting_notify_orders_behind_all_that_have_added_to_it() -> None:

@@ -261,6 +261,8 @@ class Core {
         observers_.tell<kTasks>(&Observer::started, stream, head != nullptr ? *head : task, thread_number());
     }
     void note_edge(const Edge &edge) const REQUIRES(engine_lock) { observers_.tell<kOrder>(&Observer::ordered, edge); }
+    // Reports a wait that any of the candidates may satisfy, by their calls. The edge says which one did.
+    void note_edges(const std::vector<Point> &candidates, const Edge &taken) const REQUIRES(engine_lock);
     void note_learned(const Point &task, HostSync how) const REQUIRES(engine_lock) {
         if (observers_.want(kOrder) && task.stream != 0) {
             observers_.tell<kOrder>(&Observer::host_learned, thread_number(), task, how);

@@ -6,6 +6,27 @@
 
 namespace aclsim {
 
+void Core::note_edges(const std::vector<Point> &candidates, const Edge &taken) const {
+    const bool is_sole = candidates.empty() || (candidates.size() == 1 && candidates.front() == taken.before);
+    if (is_sole) {
+        return note_edge(taken);
+    }
+    Edge edge = taken;
+    bool is_among_them = false;
+    for (const Point &candidate : candidates) {
+        const bool is_taken = candidate == taken.before;
+        is_among_them = is_among_them || is_taken;
+        edge.before = candidate;
+        edge.choice = is_taken ? Edge::Choice::Taken : Edge::Choice::Other;
+        note_edge(edge);
+    }
+    if (!is_among_them) {
+        edge.before = taken.before;
+        edge.choice = Edge::Choice::Fallback;
+        note_edge(edge);
+    }
+}
+
 Submission Core::describe_submission() {
     const Call *const call = Call::t_newest_;
     if (call == nullptr) {

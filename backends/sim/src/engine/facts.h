@@ -68,6 +68,15 @@ struct Edge {
     Ordering why;
     // Number of the other process if `before` is a task of one; the stream then belongs to that process, too.
     std::uint64_t process = 0;
+    // Several tasks may have satisfied a wait: the one that did depends on the schedule. Edges of one wait follow each
+    // other.
+    enum class Choice : std::uint8_t {
+        Sole,
+        Taken,     // one of several, and the one that did
+        Other,     // one of several, which need not have begun
+        Fallback,  // the one that did, if none of several was first
+    };
+    Choice choice = Choice::Sole;
 };
 
 // Means by which a thread of the program learns that a task is done.

@@ -410,7 +410,7 @@ void PinnedGuard::dropped(const Moment &now, const Stream &stream, const Task &t
 
 void PinnedGuard::ordered(const Moment &, const Edge &edge) {
     const Guard guard(mutex_);
-    if (use_count_ > 0 && edge.process == 0) {
+    if (use_count_ > 0 && edge.process == 0 && edge.choice != Edge::Choice::Other) {
         edges_[edge.after.stream].emplace_back(edge.after.sequence, edge.before);
     }
 }

@@ -1,5 +1,6 @@
 // Actions, taken in their order: the knowledge that they bring to streams and to the host, and their accesses.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "races/detector.h"
@@ -9,7 +10,7 @@ namespace aclsim::races {
 namespace {
 
 constexpr std::size_t kMostEnded = 4096;
-constexpr std::size_t kMostCalls = 256;  // newest tasks of a stream that are remembered by name
+constexpr std::size_t kMostCalls = 1024;  // newest tasks of a stream that are remembered by name
 
 }  // namespace
 
@@ -55,24 +56,73 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
         return;
     }
     const Step step = source->step_of(before.sequence);
-    const bool is_known = knowledge.of(source->id) >= step;  // and with it all that the source knew there
+    const bool is_known = knowledge.of(source->id) >= step;
     if (before.wait != 0) {
         reports_.waited(before.wait, lane.number, action.is_task() && is_known);
     }
     if (is_known && lane.is_host) {
         return;
     }
-    const std::uint64_t remembered = source->oldest_known_call(before.sequence);
-    const Lane::Call *const call = source->call_of(remembered);
-    knowledge.learn(source->known_at(source->step_of(remembered)));
-    knowledge.learn(source->id, step);
+    const Lane::Call *const call = add_task(knowledge, *source, action, before);
+    if (!lane.is_host && !before.is_implied) {
+        const bool is_named = call != nullptr && call->sequence == before.sequence;
+        lane.sources[source->id] = {step, before.wait != 0 ? before.wait : action.place, is_named ? call->place : 0};
+    }
+}
+
+// Adds the task and all that its stream knew there. Returns the call by which it is known, or nullptr.
+const Lane::Call *Detector::add_task(Knowledge &knowledge, const Lane &source, const Action &action,
+                                     const Before &before) {
+    const Step step = source.step_of(before.sequence);
+    const Lane::Call *const call = source.call_of(source.oldest_known_call(before.sequence));
+    knowledge.learn(source.known_at(step));
+    knowledge.learn(source.id, step);
     if (call != nullptr && call->caller != nullptr &&
         (call->caller != action.caller || call->caller_step > action.caller_step)) {
         knowledge.learn(call->caller->id, call->caller_step);
     }
-    if (!lane.is_host && !before.is_implied) {
-        lane.sources[source->id] = {step, before.wait != 0 ? before.wait : action.place,
-                                    call == nullptr ? 0 : call->place};
+    return call;
+}
+
+// Adds what each member of a group brings.
+void Detector::join_any(Knowledge &knowledge, const Lane &lane, const Action &action,
+                        const std::vector<Before> &members) const {
+    std::vector<Step> common;
+    for (const Before &member : members) {
+        const Lane *const source = find_lane(member.stream);
+        if (source == nullptr || source == &lane) {
+            return;  // it has ended, so that another one satisfied the wait; or it brings nothing
+        }
+        Knowledge own(clock_zero());
+        add_task(own, *source, action, member);
+        const ClockRef brought = std::move(own).result();
+        if (&member == &members.front()) {
+            common = brought->steps();
+        }
+        for (std::size_t id = 0; id < common.size(); ++id) {
+            common[id] = std::min(common[id], brought->of(static_cast<LaneId>(id)));
+        }
+    }
+    for (std::size_t id = 0; id < common.size(); ++id) {
+        knowledge.learn(static_cast<LaneId>(id), common[id]);
+    }
+}
+
+void Detector::join_groups(Knowledge &knowledge, Lane &lane, Action &action) {
+    std::map<std::uint64_t, std::vector<Before>> groups;
+    for (const Before &before : action.after) {
+        if (before.group != 0 && is_member(action, before)) {
+            groups[before.group].push_back(before);
+        }
+    }
+    for (const auto &[number, members] : groups) {
+        const Before &first = members.front();
+        if (members.size() == 1) {
+            join(knowledge, lane, action, first);
+        } else {
+            join_any(knowledge, lane, action, members);
+            action.vain = {first.wait != 0 ? first.wait : action.place, "any_record"};
+        }
     }
 }
 
@@ -113,9 +163,12 @@ void Detector::take_task(Action &action) {
     }
     Knowledge knowledge = knowledge_before(lane, *action.caller, action.known);
     for (const Before &before : action.after) {
-        join(knowledge, lane, action, before);
         lane.vain = before.wait != 0 ? VainWait() : lane.vain;
+        if (before.group == 0) {
+            join(knowledge, lane, action, before);
+        }
     }
+    join_groups(knowledge, lane, action);
     for (const std::shared_ptr<Gift> &gift : action.gifts) {
         knowledge.learn(gift->known);
     }
@@ -183,8 +236,11 @@ void Detector::take_host_order(Action &action) {
     const bool gives = action.kind == Action::Kind::HostGives;
     ClockRef &target = gives || action.is_quiet ? given : lane.known;
     Knowledge knowledge(target);
+    join_groups(knowledge, lane, action);
     for (const Before &before : action.after) {
-        join(knowledge, lane, action, before);
+        if (before.group == 0) {
+            join(knowledge, lane, action, before);
+        }
         const Lane *const source = find_lane(before.stream);
         if (source != nullptr && !action.is_quiet && !gives && action.place != 0) {
             host_waits_[source->id] = {action.place, source->step_of(before.sequence)};

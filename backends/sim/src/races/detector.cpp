@@ -272,6 +272,15 @@ void Detector::wait(const Caller &caller, Point task, PlaceId place, const WaitB
     }
 }
 
+// Returns the number of the group of edges of a wait.
+std::uint64_t Detector::group_of(Point wait) {
+    if (wait != grouped_) {
+        grouped_ = wait;
+        ++groups_;
+    }
+    return groups_;
+}
+
 void Detector::order(const Edge &edge) {
     Lane &lane = lane_of(edge.after.stream);
     Action *const action = lane.find_open(edge.after.sequence);
@@ -288,12 +297,14 @@ void Detector::order(const Edge &edge) {
     const bool is_early = std::any_of(lane.early.begin(), lane.early.end(), [&](const Before &it) {
         return it.stream == edge.before.stream && it.sequence == edge.before.sequence;
     });
-    if (action == nullptr && !is_early) {
-        lane.add_early({edge.before.stream, edge.before.sequence, 0, is_implied});
+    const bool is_fallback = edge.choice == Edge::Choice::Fallback;
+    const std::uint64_t group = edge.choice == Edge::Choice::Sole ? 0 : group_of(edge.after);
+    if (action == nullptr && (!is_early || group != 0)) {
+        lane.add_early({edge.before.stream, edge.before.sequence, 0, is_implied, group, is_fallback});
     } else if (action != nullptr) {
         const auto waited = lane.waits.find(edge.after.sequence);
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
-        action->after.push_back({edge.before.stream, edge.before.sequence, wait, is_implied});
+        action->after.push_back({edge.before.stream, edge.before.sequence, wait, is_implied, group, is_fallback});
     }
 }
 
@@ -436,6 +447,17 @@ void Detector::finish() {
         queue_.pop_front();
         see(std::move(action));
     }
+    for (Lane *const lane : parking_) {  // tasks that do not run any more satisfied no wait
+        for (const Owned &action : lane->parked) {
+            std::vector<Before> &after = action->after;
+            after.erase(std::remove_if(after.begin(), after.end(),
+                                       [&](const Before &it) {
+                                           return it.group != 0 && !it.is_fallback && !is_taken_in(*lane, it);
+                                       }),
+                        after.end());
+        }
+    }
+    retry_parked();
 }
 
 // Notes what the caller knew, and takes the action as soon as all before it has been taken.
@@ -456,10 +478,14 @@ void Detector::see(Owned action) {
     }
     if (action->is_task() && !is_ready(*action)) {
         Lane &lane = *action->lane;
-        if (lane.parked.empty()) {
+        const bool is_first = lane.parked.empty();
+        if (is_first) {
             parking_.push_back(&lane);
         }
         lane.parked.push_back(std::move(action));
+        if (is_first && drop_later_members(lane)) {
+            retry_parked();
+        }
         return;
     }
     take_action(*action);
@@ -475,6 +501,18 @@ void Detector::give_back(Owned action) {
     }
 }
 
+bool Detector::is_taken_in(const Lane &lane, const Before &before) const {
+    const Lane *const source = find_lane(before.stream);
+    return source == nullptr || source == &lane || source->newest >= before.sequence;
+}
+
+// Returns false for a fallback that is not needed.
+bool Detector::is_member(const Action &action, const Before &before) {
+    return !before.is_fallback || std::none_of(action.after.begin(), action.after.end(), [&](const Before &it) {
+        return it.group == before.group && !it.is_fallback;
+    });
+}
+
 bool Detector::is_ready(const Action &action) const {
     if (!action.is_over || (!action.lane->parked.empty() && action.lane->parked.front().get() != &action)) {
         return false;
@@ -484,11 +522,38 @@ bool Detector::is_ready(const Action &action) const {
     }
     const auto is_given = [](const std::shared_ptr<Gift> &gift) { return gift->is_known; };
     const auto is_taken = [&](const Before &it) {
-        const Lane *const lane = find_lane(it.stream);
-        return lane == nullptr || lane == action.lane || lane->newest >= it.sequence;
+        return is_taken_in(*action.lane, it) || (it.group != 0 && !is_member(action, it));
     };
     return std::all_of(action.after.begin(), action.after.end(), is_taken) &&
            std::all_of(action.gifts.begin(), action.gifts.end(), is_given);
+}
+
+// Returns whether the first parked action of the lane comes after one that is parked in the other.
+bool Detector::comes_after(const Lane &lane, const Lane &other, std::vector<const Lane *> &seen) const {
+    if (lane.parked.empty() || std::find(seen.begin(), seen.end(), &lane) != seen.end()) {
+        return false;
+    }
+    seen.push_back(&lane);
+    const std::vector<Before> &after = lane.parked.front()->after;
+    return std::any_of(after.begin(), after.end(), [&](const Before &it) {
+        const Lane *const source = find_lane(it.stream);
+        return !is_taken_in(lane, it) && (source == &other || comes_after(*source, other, seen));
+    });
+}
+
+// A task that comes after the wait cannot have satisfied it, although it was called before. Returns whether there was
+// one.
+bool Detector::drop_later_members(Lane &lane) {
+    std::vector<Before> &after = lane.parked.front()->after;
+    const auto is_later = [&](const Before &it) {
+        std::vector<const Lane *> seen;
+        return it.group != 0 && !it.is_fallback && !is_taken_in(lane, it) &&
+               comes_after(*find_lane(it.stream), lane, seen);
+    };
+    const auto kept = std::remove_if(after.begin(), after.end(), is_later);
+    const bool has_some = kept != after.end();
+    after.erase(kept, after.end());
+    return has_some;
 }
 
 void Detector::retry_parked() {
@@ -502,6 +567,7 @@ void Detector::retry_parked() {
                 lane.parked.pop_front();
                 has_taken = true;
             }
+            has_taken = has_taken || (!lane.parked.empty() && drop_later_members(lane));
         }
         parking_.erase(
             std::remove_if(parking_.begin(), parking_.end(), [](const Lane *it) { return it->parked.empty(); }),

@@ -135,8 +135,13 @@ class Detector {
     void see(Owned action);
     void publish_record(const Action &action);
     void order_after_all(std::vector<Before> &after, PlaceId wait) const;
+    std::uint64_t group_of(Point wait);
     bool is_ready(const Action &action) const;
     void give_back(Owned action);
+    bool is_taken_in(const Lane &lane, const Before &before) const;
+    static bool is_member(const Action &action, const Before &before);
+    bool comes_after(const Lane &lane, const Lane &other, std::vector<const Lane *> &seen) const;
+    bool drop_later_members(Lane &lane);
     void retry_parked();
     // The following functions are in actions.cpp.
     void take_action(Action &action);
@@ -149,6 +154,11 @@ class Detector {
     void take_end_of_stream(Action &action);
     static ClockRef known_at_end(const Lane &stream);
     void join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before);
+    void join_any(Knowledge &knowledge, const Lane &lane, const Action &action,
+                  const std::vector<Before> &members) const;
+    void join_groups(Knowledge &knowledge, Lane &lane, Action &action);
+    static const Lane::Call *add_task(Knowledge &knowledge, const Lane &source, const Action &action,
+                                      const Before &before);
     void apply(const Now &now, const std::vector<Operand> &operands);
     void note_use_of_wait(const Operand &operand, const Use &use);
     void apply(const Operand &operand, Use &use, const Now &now);
@@ -156,7 +166,9 @@ class Detector {
     Reports &reports_;
     Sharing sharing_;
     const bool separates_threads_;
-    std::uint64_t calls_ = 0;  // number of the newest action
+    std::uint64_t calls_ = 0;   // number of the newest action
+    Point grouped_;             // newest wait whose edges are a group,
+    std::uint64_t groups_ = 0;  // and the number of the group
     Blocks blocks_{calls_};
     std::deque<Owned> queue_;  // in the order of calls, not yet seen
     std::vector<Owned> spare_;

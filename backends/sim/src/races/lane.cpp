@@ -56,7 +56,7 @@ void Lane::set_known(Step from, ClockRef now) {
 // Keeps the newest task of each stream and wait: a stream that waits and gets no task would collect all of them.
 void Lane::add_early(const Before &before) {
     const auto same = std::find_if(early.begin(), early.end(), [&](const Before &it) {
-        return it.stream == before.stream && it.wait == before.wait;
+        return it.stream == before.stream && it.wait == before.wait && it.group == before.group;
     });
     if (same == early.end()) {
         early.push_back(before);

@@ -23,6 +23,9 @@ struct Before {
     std::uint64_t sequence;
     PlaceId wait;             // place of the call that waits; 0: the edge belongs to the task itself
     bool is_implied = false;  // by executions of a model, or memory of a pool: no call waits
+    // Tasks of which any may have satisfied one wait: only order that all of them bring is certain. 0: no other could.
+    std::uint64_t group = 0;
+    bool is_fallback = false;  // counts if the group has no other member
 };
 
 // Wait that brings no order, and the reason.
@@ -151,8 +154,8 @@ struct Lane {
     ClockRef known_at(Step step) const;
     // Returns whether all that is known was known at that step.
     bool has_learned_by(Step step) const { return history.empty() || history.back().from <= step; }
-    // Calls of tasks are forgotten after a while: a later one takes their place then, so that order may be assumed that
-    // is not there, but none is overlooked.
+    // Calls of tasks are forgotten after a while: a later one takes their place then, so that order of the host may be
+    // assumed that is not there, but none is overlooked.
     std::uint64_t oldest_known_call(std::uint64_t sequence) const {
         return calls.empty() ? sequence : std::max(sequence, calls.front().sequence);
     }

@@ -127,8 +127,11 @@ class RecordTask final : public Task {
 
 class WaitTask final : public ConditionTask {
   public:
-    WaitTask(Core &core, Ref<Event> event, Ref<Signal> signal, std::uint32_t timeout_s)
-        : ConditionTask(core, timeout_s, /*polls=*/false), event_(std::move(event)), signal_(std::move(signal)) {
+    WaitTask(Core &core, Ref<Event> event, Ref<Signal> signal, std::uint32_t timeout_s) REQUIRES(engine_lock)
+        : ConditionTask(core, timeout_s, /*polls=*/false),
+          event_(std::move(event)),
+          signal_(std::move(signal)),
+          first_called_(signal_->first_called) {
         ++event_->rare_->outstanding_waits;
     }
     const TaskInfo &info() const override { return kEventWait; }
@@ -157,7 +160,9 @@ class WaitTask final : public ConditionTask {
   protected:
     bool try_pass() override REQUIRES(engine_lock) { return signal_->is_set(); }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        core_.note_edge({signal_->set_by(), stream.point(*this), Ordering::Event});
+        const Edge edge{signal_->set_by(), stream.point(*this), Ordering::Event};
+        const Point &first = first_called_ == Point() ? signal_->first_called : first_called_;
+        core_.note_edges(first == Point() ? std::vector<Point>() : std::vector<Point>{first}, edge);
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);
@@ -169,6 +174,7 @@ class WaitTask final : public ConditionTask {
   private:
     Ref<Event> event_;
     Ref<Signal> signal_;
+    Point first_called_;
 };
 
 class ResetTask final : public Task {
@@ -253,6 +259,9 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(stream);
+    if (has_fixed_signal() && core.observers().want(kOrder)) {
+        note_record_call(stream);
+    }
     const bool needs_signal = has_signal_ || !core.starts_at_once(stream);
     try {
         core.submit(stream, RecordTask(core, std::move(self), needs_signal ? signal() : nullptr));
@@ -260,6 +269,13 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
         withdraw_record();
         throw;
     }
+}
+
+// The bit is set by the first record in the order of calls, or one that is called later runs before it by chance. A
+// record that a model keeps has no such place.
+void Event::note_record_call(const Stream &stream) {
+    Point &first = signal()->first_called;
+    first = !stream.executes_tasks ? Point() : first == Point() ? stream.next() : first;
 }
 
 std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
@@ -360,6 +376,7 @@ SyncObject Event::sync_object() const { return {is_ipc() ? SyncKind::IpcEvent : 
 void Event::reset(Core &core, Lock &lock, Stream &stream) {
     const Ref<Event> self(this);
     core.admit(lock, stream);
+    signal()->first_called = {};
     core.submit(stream, ResetTask(signal()));
     was_reset_ = true;
 }

@@ -63,6 +63,8 @@ class Signal final : public RefCounted {
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
+    // First record since the last reset, by their calls: kept while an observer wants the order.
+    Point first_called GUARDED_BY(engine_lock);
     PendingTasks records;                                     // records that will set it
     std::uint64_t newest_record GUARDED_BY(engine_lock) = 0;  // number of the newest record that used it
     Waiters waiters;
@@ -210,6 +212,7 @@ class alignas(64) Event final : public Object {
         return *rare_;
     }
     void note_record(Stream &stream) REQUIRES(engine_lock);
+    void note_record_call(const Stream &stream) REQUIRES(engine_lock);
     SyncObject sync_object() const REQUIRES(engine_lock);
     WaitBinding bind_wait(bool has_task) const REQUIRES(engine_lock);
     // Checks the event and its signal, if any, for a task that may hold the last references to them.

@@ -31,7 +31,7 @@ std::uint32_t changed(std::uint32_t value, const aclrtCntNotifyRecordInfo &info)
     }
 }
 
-constexpr std::size_t kMostChanges = 64;
+constexpr std::size_t kMostChanges = 4096;
 
 bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info) {
     switch (info.mode) {
@@ -63,7 +63,7 @@ class NotifyRecordTask final : public Task {
         const std::uint32_t after = changed(before, info_);  // 1 for a shared notify, regardless of the value
         if (after != before) {
             const bool replaces = before == 0 || info_.mode == ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE;
-            notify_->note_change({stream.point(*this), after}, replaces);
+            notify_->note_change({stream.point(*this), after}, replaces, before);
         }
         value = after;
         notify_->waiters_.wake(core_);
@@ -80,8 +80,11 @@ class NotifyRecordTask final : public Task {
 
 class NotifyWaitTask final : public ConditionTask {
   public:
-    NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info)
-        : ConditionTask(core, info.timeout, notify->is_shared()), notify_(std::move(notify)), info_(info) {}
+    NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info, std::vector<Point> called)
+        : ConditionTask(core, info.timeout, notify->is_shared()),
+          notify_(std::move(notify)),
+          info_(info),
+          called_(std::move(called)) {}
     static constexpr TaskInfo kInfo{"NOTIFY_WAIT"};
     const TaskInfo &info() const override { return kInfo; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
@@ -106,13 +109,19 @@ class NotifyWaitTask final : public ConditionTask {
         return true;
     }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        notify_->note_edges(core_, stream.point(*this), info_);
+        const Point own = stream.point(*this);
+        notify_->note_edges(core_, own, info_, called_.empty() ? notify_->called_after(own) : called_);
+    }
+    void leave(Stream &stream) override REQUIRES(engine_lock) {
+        ConditionTask::leave(stream);
+        notify_->forget_wait(stream.point(*this));
     }
     Waiters &waiters() override { return notify_->waiters_; }
 
   private:
     Ref<AnyNotify> notify_;
     aclrtCntNotifyWaitInfo info_;
+    std::vector<Point> called_;  // records that may satisfy it
 };
 
 // --- AnyNotify -------------------------------------------------------------------------------------------------------
@@ -137,7 +146,10 @@ std::uint32_t AnyNotify::take_id(Device &device) {
 void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyRecordInfo &info) {
     const Ref<AnyNotify> self(this);
     core.admit(lock, stream);
-    core.observers().tell<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
+    if (core.observers().want(kOrder)) {
+        core.observers().tell<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
+        note_record_call(stream);
+    }
     core.submit(stream, NotifyRecordTask(core, self, info));
 }
 
@@ -146,12 +158,17 @@ void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotif
     core.admit(lock, stream);
     core.observers().tell<kOrder>(&Observer::waits, stream.next(), SyncObject{sync_kind(), handle()},
                                   WaitBinding{WaitBinding::State::Any});
-    core.submit(stream, NotifyWaitTask(core, self, info));
+    std::vector<Point> called;
+    if (core.observers().want(kOrder)) {
+        called = note_wait_call(stream);
+    }
+    core.submit(stream, NotifyWaitTask(core, self, info, std::move(called)));
 }
 
-void AnyNotify::note_change(const Change &change, bool replaces) {
+void AnyNotify::note_change(const Change &change, bool replaces, std::uint32_t former) {
     if (replaces) {
         changes_.clear();
+        former_ = former;
     }
     if (changes_.size() >= kMostChanges) {  // keep the newest of each stream: order may be assumed that is not there
         std::vector<Change> newest;
@@ -166,10 +183,14 @@ void AnyNotify::note_change(const Change &change, bool replaces) {
     changes_.push_back(change);
 }
 
-void AnyNotify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) {
+void AnyNotify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
+                           const std::vector<Point> &) {
     auto end = changes_.end();
     while (end != changes_.begin() && is_satisfied(std::prev(end)->value, info)) {
         --end;
+    }
+    if (end == changes_.begin() && is_satisfied(former_, info)) {
+        return;  // without any of them
     }
     end += end != changes_.end() ? 1 : 0;
     for (auto it = changes_.begin(); it != end; ++it) {
@@ -216,8 +237,8 @@ Ref<Notify> Notify::import_key(Core &core, Device &device, const std::string &ke
 void Notify::record(Core &core, Lock &lock, Stream &stream) { AnyNotify::record(core, lock, stream, kSetBit); }
 
 // Stores the record of a shared notify in its page, because other processes record it, too.
-void Notify::note_change(const Change &change, bool replaces) {
-    AnyNotify::note_change(change, replaces);
+void Notify::note_change(const Change &change, bool replaces, std::uint32_t former) {
+    AnyNotify::note_change(change, replaces, former);
     if (shared_) {
         Shared &shared = shared_->as<Shared>();
         shared.process = own_process();
@@ -226,10 +247,48 @@ void Notify::note_change(const Change &change, bool replaces) {
     }
 }
 
-void Notify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) {
-    if (!shared_) {
-        AnyNotify::note_edges(core, wait, info);
+void Notify::note_record_call(const Stream &stream) {
+    if (!stream.executes_tasks) {
+        has_kept_records_ = true;  // their executions have no place in the order of calls
         return;
+    }
+    const auto ahead = std::find_if(ahead_.begin(), ahead_.end(), [](const Ahead &it) { return it.record == Point(); });
+    if (ahead != ahead_.end()) {
+        ahead->record = stream.next();
+    } else if (std::none_of(called_.begin(), called_.end(),
+                            [&](const Point &it) { return it.stream == stream.serial; })) {
+        called_.push_back(stream.next());
+    }
+}
+
+std::vector<Point> Notify::note_wait_call(const Stream &stream) {
+    if (has_kept_records_ || !stream.executes_tasks || is_shared()) {
+        return {};
+    }
+    if (called_.empty()) {
+        ahead_.push_back({stream.next(), {}});
+    }
+    return std::exchange(called_, {});
+}
+
+std::vector<Point> Notify::called_after(const Point &wait) const {
+    const auto found = find_ahead(wait);
+    return found == ahead_.end() || found->record == Point() ? std::vector<Point>() : std::vector<Point>{found->record};
+}
+
+void Notify::forget_wait(const Point &wait) {
+    if (const auto found = find_ahead(wait); found != ahead_.end()) {
+        ahead_.erase(found);
+    }
+}
+
+void Notify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
+                        const std::vector<Point> &called) {
+    if (!shared_ && !changes_.empty()) {
+        return core.note_edges(called, {changes_.front().record, wait, Ordering::Notify});
+    }
+    if (!shared_) {
+        return AnyNotify::note_edges(core, wait, info, called);
     }
     const Shared &shared = shared_->as<Shared>();
     const std::uint64_t process = shared.process;
@@ -248,7 +307,7 @@ const std::string &Notify::export_key(Core &core, bool checks_process) {
     shared_ = SharedMemory::create<Shared>();
     Shared &shared = shared_->as<Shared>();
     if (bit_ != 0 && !changes_.empty()) {
-        note_change(Change(changes_.front()), /*replaces=*/true);
+        note_change(Change(changes_.front()), /*replaces=*/true, 0);
     }
     shared.bit = bit_.load();
     shared.id = id;

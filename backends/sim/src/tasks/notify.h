@@ -3,6 +3,7 @@
 // whole number.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -49,12 +50,21 @@ class AnyNotify : public Object {
         std::uint32_t value;
     };
     // Notes a record that either replaces the effect of earlier ones or adds to it.
-    virtual void note_change(const Change &change, bool replaces) REQUIRES(engine_lock);
+    virtual void note_change(const Change &change, bool replaces, std::uint32_t former) REQUIRES(engine_lock);
     // Notes that the records which satisfied the wait precede it: those up to the one from which on the value did.
-    virtual void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
+    virtual void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
+                            const std::vector<Point> &called) REQUIRES(engine_lock);
+    // Note calls in their order; the second returns the records that may satisfy the wait, one of each stream. Which of
+    // them does depends on the schedule.
+    virtual void note_record_call(const Stream &) REQUIRES(engine_lock) {}
+    virtual std::vector<Point> note_wait_call(const Stream &) REQUIRES(engine_lock) { return {}; }
+    // Returns the first record that was called after the wait, if none was before it.
+    virtual std::vector<Point> called_after(const Point &) const REQUIRES(engine_lock) { return {}; }
+    virtual void forget_wait(const Point &) REQUIRES(engine_lock) {}
 
     Waiters waiters_;
     std::vector<Change> changes_ GUARDED_BY(engine_lock);  // in their order
+    std::uint32_t former_ GUARDED_BY(engine_lock) = 0;     // value before them
 
   private:
     friend class NotifyRecordTask;
@@ -94,7 +104,10 @@ class Notify final : public AnyNotify {
 
     void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
     void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);
-    void clear() REQUIRES(engine_lock) { value().store(0); }
+    void clear() REQUIRES(engine_lock) {
+        value().store(0);
+        called_.clear();
+    }
 
     bool is_shared() const override REQUIRES(engine_lock) { return shared_ != nullptr; }
     // Exports the notify to other processes and returns its key.
@@ -108,8 +121,13 @@ class Notify final : public AnyNotify {
     }
     std::string text() override { return "notify " + name(); }
     SyncKind sync_kind() const override { return SyncKind::Notify; }
-    void note_change(const Change &change, bool replaces) override REQUIRES(engine_lock);
-    void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) override REQUIRES(engine_lock);
+    void note_change(const Change &change, bool replaces, std::uint32_t former) override REQUIRES(engine_lock);
+    void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
+                    const std::vector<Point> &called) override REQUIRES(engine_lock);
+    void note_record_call(const Stream &stream) override REQUIRES(engine_lock);
+    std::vector<Point> note_wait_call(const Stream &stream) override REQUIRES(engine_lock);
+    std::vector<Point> called_after(const Point &wait) const override REQUIRES(engine_lock);
+    void forget_wait(const Point &wait) override REQUIRES(engine_lock);
 
   private:
     static constexpr std::size_t kProcesses = 256;
@@ -125,6 +143,18 @@ class Notify final : public AnyNotify {
     static_assert(sizeof(Shared) <= SharedMemory::kFirstBytes);
 
     std::atomic<std::uint32_t> bit_{0};
+    // Open wait that no record was called before, and the first one after it.
+    struct Ahead {
+        Point wait;
+        Point record;
+    };
+    std::vector<Ahead>::const_iterator find_ahead(const Point &wait) const REQUIRES(engine_lock) {
+        return std::find_if(ahead_.begin(), ahead_.end(), [&](const Ahead &it) { return it.wait == wait; });
+    }
+
+    std::vector<Point> called_ GUARDED_BY(engine_lock);  // records since the newest wait, by their calls
+    std::vector<Ahead> ahead_ GUARDED_BY(engine_lock);
+    bool has_kept_records_ GUARDED_BY(engine_lock) = false;
     std::shared_ptr<SharedMemory> shared_;
 };
 

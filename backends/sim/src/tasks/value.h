@@ -6,6 +6,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "engine/facts.h"
 #include "engine/pending.h"
@@ -34,13 +36,25 @@ class Values final : public ReleaseListener {
     Core &core_;
     Waiters waiters_;      // all woken by any write
     PendingTasks writes_;  // pending writes to any address
-    // Newest writes to an address, in their order; kept only while an observer wants the order.
+    // Writes to an address, kept only while an observer wants the order.
     struct Written {
         Point task;
         std::uint64_t value;
+        std::uint64_t call;  // place among the calls for values
     };
-    static constexpr std::size_t kMostWritten = 64;
-    std::map<std::uintptr_t, std::deque<Written>> written_ GUARDED_BY(engine_lock);
+    struct History {
+        std::optional<std::uint64_t> former{};  // value before the first of them; none: earlier ones were forgotten
+        std::deque<Written> done{};             // newest ones, in their order
+        std::vector<Written> queued{};
+    };
+    static constexpr std::size_t kMostWritten = 4096;
+    // Writes that may satisfy a wait: the first of each stream that was called before it, or the first one after it.
+    // Which of them does depends on the schedule.
+    static std::vector<Point> candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
+                                         std::uint64_t call);
+
+    std::map<std::uintptr_t, History> written_ GUARDED_BY(engine_lock);
+    std::uint64_t calls_ GUARDED_BY(engine_lock) = 0;
 };
 
 }  // namespace aclsim
