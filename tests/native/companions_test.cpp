@@ -223,6 +223,14 @@ void options_of_collective_communication() {
     CHECK(value.value == 1);
     CHECK(HcclGetConfig(HCCL_DETERMINISTIC, nullptr) == HCCL_E_PTR);
     CHECK(HcclSetConfig(HCCL_CONFIG_RESERVED, value) == HCCL_E_PARA);
+    for (const std::int32_t wrong : {-1, 3, 77}) {
+        CHECK(HcclSetConfig(HCCL_DETERMINISTIC, {wrong}) == HCCL_E_PARA);
+        CHECK(recent_text() == "HcclSetConfig: HCCL_DETERMINISTIC is 0, 1 or 2, not " + std::to_string(wrong));
+    }
+    CHECK(HcclGetConfig(HCCL_DETERMINISTIC, &value) == HCCL_SUCCESS);
+    CHECK(value.value == 1);
+    CHECK(HcclSetConfig(HCCL_DETERMINISTIC, {2}) == HCCL_SUCCESS);
+    CHECK(HcclSetConfig(HCCL_DETERMINISTIC, {0}) == HCCL_SUCCESS);
 }
 
 // Communicators have separate tests: collectives_test.cpp.

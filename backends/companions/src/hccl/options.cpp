@@ -9,6 +9,8 @@ using namespace hccl;
 
 namespace {
 
+constexpr std::int32_t kStrict = 2;  // HCCL_DETERMINISTIC of newer releases: keeps the order of the operands, too
+
 std::atomic<std::int32_t> g_options[HCCL_CONFIG_RESERVED];
 
 std::atomic<std::int32_t> &option(HcclConfig config) {
@@ -21,7 +23,13 @@ std::atomic<std::int32_t> &option(HcclConfig config) {
 }  // namespace
 
 HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue) {
-    return checked("HcclSetConfig", [&] { option(config) = configValue.value; });
+    return checked("HcclSetConfig", [&] {
+        std::atomic<std::int32_t> &value = option(config);
+        if (config == HCCL_DETERMINISTIC && (configValue.value < 0 || configValue.value > kStrict)) {
+            refuse(HCCL_E_PARA, "HCCL_DETERMINISTIC is 0, 1 or 2, not " + std::to_string(configValue.value));
+        }
+        value = configValue.value;
+    });
 }
 
 HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValue) {
