@@ -91,6 +91,28 @@ void formats_of_16_bits_are_reduced(const Rank &rank) {
     }
 }
 
+// The result has the bits of the operand that Gloo keeps: that of the next rank, unless the comparison is true.
+void an_extreme_keeps_the_bits_of_its_operand(const Rank &rank) {
+    const struct {
+        HcclDataType type;
+        std::uint16_t nan, one;
+    } formats[] = {{HCCL_DATA_TYPE_FP16, 0xFD23, half_of(1)}, {HCCL_DATA_TYPE_BFP16, 0xFFA3, bfloat16_of(1)}};
+    for (const auto &[type, nan, one] : formats) {
+        for (const HcclReduceOp op : {HCCL_REDUCE_MAX, HCCL_REDUCE_MIN}) {
+            const std::vector<std::uint16_t> all(1001, nan), none(1001, one);
+            const Memory<std::uint16_t> both(all), some(rank.number == 0 ? all : none);
+            for (const Memory<std::uint16_t> *const value : {&both, &some}) {
+                CHECK_HCCL(HCCL_SUCCESS, HcclAllReduce(value->data(), value->data(), value->count(), type, op,
+                                                       rank.comm, rank.stream));
+            }
+            rank.synchronize();
+            CHECK(both.get() == all);
+            const std::vector<std::uint16_t> mixed = some.get();
+            CHECK(std::count(mixed.begin(), mixed.end(), nan) + std::count(mixed.begin(), mixed.end(), one) == 1001);
+        }
+    }
+}
+
 std::vector<float> fractions_of(std::uint32_t rank, std::size_t count) {
     std::vector<float> content(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -676,6 +698,7 @@ void each_type(const Rank &rank) {
     reductions_are_those_of_a_loop<std::int32_t>(rank, HCCL_DATA_TYPE_INT32);
     reductions_are_those_of_a_loop<std::int64_t>(rank, HCCL_DATA_TYPE_INT64);
     formats_of_16_bits_are_reduced(rank);
+    an_extreme_keeps_the_bits_of_its_operand(rank);
 }
 
 }  // namespace

@@ -74,29 +74,33 @@ unsigned product_of_machine() {
     return begins("Ascend910B") || begins("Ascend910_93") ? k910B : k910;
 }
 
-template <class Format, class Operation>
+template <class Stored, class Operation>
 void apply(void *result, const void *first, const void *second, std::size_t elements, Operation operation) {
-    using Stored = typename Format::Stored;
     auto *const to = static_cast<Stored *>(result);
     const auto *const one = static_cast<const Stored *>(first);
     const auto *const other = static_cast<const Stored *>(second);
     for (std::size_t i = 0; i < elements; ++i) {
-        to[i] = Format::store(operation(Format::load(one[i]), Format::load(other[i])));
+        to[i] = operation(one[i], other[i]);
     }
 }
 
+// The largest and the smallest are operands as they are stored: a conversion would change the bits of NaN.
 template <class Format>
 void apply(HcclReduceOp op, void *result, const void *first, const void *second, std::size_t elements) {
-    using Number = decltype(Format::load({}));
+    using Stored = typename Format::Stored;
     switch (op) {
         case HCCL_REDUCE_SUM:
-            return apply<Format>(result, first, second, elements, [](Number a, Number b) { return a + b; });
+            return apply<Stored>(result, first, second, elements,
+                                 [](Stored a, Stored b) { return Format::store(Format::load(a) + Format::load(b)); });
         case HCCL_REDUCE_PROD:
-            return apply<Format>(result, first, second, elements, [](Number a, Number b) { return a * b; });
+            return apply<Stored>(result, first, second, elements,
+                                 [](Stored a, Stored b) { return Format::store(Format::load(a) * Format::load(b)); });
         case HCCL_REDUCE_MAX:
-            return apply<Format>(result, first, second, elements, [](Number a, Number b) { return a < b ? b : a; });
+            return apply<Stored>(result, first, second, elements,
+                                 [](Stored a, Stored b) { return Format::load(a) < Format::load(b) ? b : a; });
         default:
-            return apply<Format>(result, first, second, elements, [](Number a, Number b) { return b < a ? b : a; });
+            return apply<Stored>(result, first, second, elements,
+                                 [](Stored a, Stored b) { return Format::load(b) < Format::load(a) ? b : a; });
     }
 }
 
