@@ -226,6 +226,32 @@ void ranks_that_disagree_fail() {
     }
 }
 
+// The other ranks wait for the one with the other root, although they need nothing from it.
+void a_rank_that_names_another_root_stops_all() {
+    constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
+    const std::function<HcclResult(const Rank &, float *, std::uint32_t)> calls[] = {
+        [](const Rank &rank, float *data, std::uint32_t root) {
+            return HcclBroadcast(data, 8, kFloat, root, rank.comm, rank.stream);
+        },
+        [](const Rank &rank, float *data, std::uint32_t root) {
+            return HcclScatter(data, data + 32, 8, kFloat, root, rank.comm, rank.stream);
+        },
+        [](const Rank &rank, float *data, std::uint32_t root) {
+            return HcclReduce(data, data + 32, 8, kFloat, HCCL_REDUCE_SUM, root, rank.comm, rank.stream);
+        }};
+    for (const auto &call : calls) {
+        with_ranks(4, [&](const Rank &rank) {
+            const Memory<float> memory(64);
+            LatchedCallback before;
+            CHECK_OK(aclrtLaunchHostFunc(rank.stream, LatchedCallback::run, &before));
+            CHECK_HCCL(HCCL_SUCCESS, call(rank, memory.data(), rank.number == 1 ? 1 : 0));
+            rank.gather();  // none is refused because others have failed
+            before.released.open();
+            CHECK_CONTAINS(rank.failure(), "root 1");
+        });
+    }
+}
+
 // A rank that has failed may end before the others ask what it was doing.
 void a_rank_that_ends_at_once_has_said_what_it_was_doing() {
     for (int repeat = 0; repeat < 200; ++repeat) {
@@ -492,6 +518,7 @@ int main() {
         setenv("ASCEND_RT_HCCL_SHARED_MEMORY", shared_memory, 1);
         ranks_that_disagree_fail();
     }
+    a_rank_that_names_another_root_stops_all();
     a_rank_that_ends_at_once_has_said_what_it_was_doing();
     messages_that_do_not_match_fail();
     a_rank_that_never_calls_is_named();

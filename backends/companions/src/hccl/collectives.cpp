@@ -173,14 +173,15 @@ class PartReduction {
     std::array<std::optional<Transfers>, 2> receivings_;
 };
 
-// Finds ranks that call something else, before an operation in which they might not hear from each other.
+// Finds ranks that call something else, before an operation in which they might not hear from each other. Each asks all
+// others: one that heard from its neighbour alone could succeed while the rest fails.
 void agree(const Run &run, Transfers &transfers) {
-    const std::uint32_t size = run.network.size();
-    if (size == 1) {
-        return;
+    for (std::uint32_t other = 0; other < run.network.size(); ++other) {
+        if (other != run.network.rank()) {
+            transfers.send(other, kAgreement, nullptr, 0);
+            transfers.receive(other, kAgreement, nullptr, 0);
+        }
     }
-    transfers.send((run.network.rank() + 1) % size, kAgreement, nullptr, 0);
-    transfers.receive((run.network.rank() + size - 1) % size, kAgreement, nullptr, 0);
     transfers.wait();
 }
 
