@@ -217,6 +217,49 @@ void operands_must_fit(const Rank &rank) {
     CHECK_HCCL(HCCL_E_RUNTIME, HcclBarrier(comm, plain));
 }
 
+// The text that refuses names both devices.
+void streams_and_memory_must_be_of_the_device(const Rank &rank) {
+    constexpr HcclDataType kType = HCCL_DATA_TYPE_FP32;
+    constexpr HcclReduceOp kSum = HCCL_REDUCE_SUM;
+    const Memory<float> own(64);
+    CHECK_OK(aclrtSetDevice(1));
+    aclrtStream stream = nullptr;
+    CHECK_OK(aclrtCreateStream(&stream));
+    {
+        const Memory<float> other(64);
+        const std::string text = "is of device 1, the communicator of device 0";
+        for (const aclrtStream each : {stream, static_cast<aclrtStream>(nullptr)}) {
+            CHECK_REFUSED(HCCL_E_PARA, "the stream " + text,
+                          HcclAllReduce(own.data(), own.data(), 1, kType, kSum, rank.comm, each));
+            CHECK_REFUSED(HCCL_E_PARA, "the stream " + text, HcclBarrier(rank.comm, each));
+        }
+        CHECK_OK(aclrtSetDevice(0));
+        const std::string memory = "is memory of device 1, the communicator of device 0";
+        CHECK_REFUSED(HCCL_E_PARA, memory,
+                      HcclAllReduce(other.data(), own.data(), 1, kType, kSum, rank.comm, rank.stream));
+        CHECK_REFUSED(HCCL_E_PARA, memory,
+                      HcclAllReduce(own.data(), other.data(), 1, kType, kSum, rank.comm, rank.stream));
+        CHECK_REFUSED(HCCL_E_PARA, memory, HcclSend(other.data(), 1, kType, 1, rank.comm, rank.stream));
+        CHECK_HCCL(HCCL_E_RUNTIME, HcclBarrier(rank.comm, stream));
+        CHECK_OK(aclrtSetDevice(1));
+    }
+    CHECK_OK(aclrtDestroyStream(stream));
+    CHECK_OK(aclrtResetDevice(1));  // leaves it to the thread of rank 1
+    CHECK_OK(aclrtSetDevice(0));
+}
+
+// Works with memory that all devices use.
+void managed_memory_may_be_used(const Rank &rank) {
+    float *data = nullptr;
+    CHECK_OK(aclrtMemAllocManaged(reinterpret_cast<void **>(&data), 64, ACL_RT_MEM_ATTACH_GLOBAL));
+    *data = static_cast<float>(rank.number);
+    CHECK_HCCL(HCCL_SUCCESS,
+               HcclAllReduce(data, data, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, rank.comm, rank.stream));
+    rank.synchronize();
+    CHECK(*data == 1.0F);
+    CHECK_OK(aclrtFree(data));
+}
+
 void groups_must_be_whole(const Rank &rank) {
     const Memory<float> memory(64);
     constexpr HcclDataType kType = HCCL_DATA_TYPE_FP32;
@@ -240,11 +283,13 @@ void wrong_arguments_submit_nothing() {
         if (rank.number == 0) {
             communicators_must_be_live(rank.stream);
             operands_must_fit(rank);
+            streams_and_memory_must_be_of_the_device(rank);
             groups_must_be_whole(rank);
             aclrtStreamStatus status{};
             CHECK_OK(aclrtStreamQuery(rank.stream, &status));
             CHECK(status == ACL_STREAM_STATUS_COMPLETE);
         }
+        managed_memory_may_be_used(rank);
         const Memory<float> value(std::vector<float>(kLargeCount, 2.0F)), message(std::vector<float>(3, 5.0F));
         CHECK_HCCL(HCCL_SUCCESS, all_reduce(rank, value));
         HcclSendRecvItem items[] = {{HCCL_SEND, value.data(), 3, HCCL_DATA_TYPE_FP32, 1 - rank.number},

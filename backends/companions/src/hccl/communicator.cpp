@@ -44,12 +44,29 @@ std::string seconds_since(Time time) {
     return text;
 }
 
-void require_of_device(const Operand &operand) {
-    if (!companions::is_of_device(operand.address)) {
-        char address[2 * sizeof(void *) + 3];
-        std::snprintf(address, sizeof address, "%p", operand.address);
-        refuse(HCCL_E_PARA, std::string(operand.name) + ", " + address + ", is not memory of a device");
+std::string devices(std::int32_t other, std::int32_t device) {
+    return "of device " + std::to_string(other) + ", the communicator of device " + std::to_string(device);
+}
+
+// Tasks have streams of the present device: any other stream is refused later.
+void require_present(std::int32_t device) {
+    std::int32_t present = device;
+    if (aclrtGetDevice(&present) == ACL_SUCCESS && present != device) {
+        refuse(HCCL_E_PARA, "the stream is " + devices(present, device));
     }
+}
+
+void require_of_device(std::int32_t device, const Operand &operand) {
+    const std::optional<aclrtMemLocation> place = companions::place_for_devices(operand.address);
+    const bool is_of_one = place && place->type == ACL_MEM_LOCATION_TYPE_DEVICE;
+    const auto its_device = is_of_one ? static_cast<std::int32_t>(place->id) : device;
+    if (place && its_device == device) {
+        return;
+    }
+    char address[2 * sizeof(void *) + 3];
+    std::snprintf(address, sizeof address, "%p", operand.address);
+    refuse(HCCL_E_PARA, std::string(operand.name) + ", " + address + ", is " +
+                            (place ? "memory " + devices(its_device, device) : "not memory of a device"));
 }
 
 }  // namespace
@@ -91,8 +108,9 @@ struct Communicator::Execution {
     std::unique_ptr<Work> work;  // guarded by the communicator's mutex; nullptr: it does not take part any more
 };
 
-Communicator::Communicator(std::string name, std::string secret, std::optional<std::int32_t> timeout_seconds)
-    : name_(std::move(name)), secret_(std::move(secret)), timeout_seconds_(timeout_seconds) {}
+Communicator::Communicator(std::string name, std::string secret, std::int32_t device,
+                           std::optional<std::int32_t> timeout_seconds)
+    : name_(std::move(name)), secret_(std::move(secret)), device_(device), timeout_seconds_(timeout_seconds) {}
 
 Communicator::~Communicator() {
     network_.reset();  // its thread asks for the status
@@ -108,7 +126,7 @@ std::shared_ptr<Communicator> Communicator::create(const Root &root, std::uint32
     require_time_limit("HCCL_EXEC_TIMEOUT");
     std::vector<Peer> peers = join(root, size, rank, deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection));
     const std::string name = settings.name.empty() ? "hccl_" + root.secret.substr(0, 12) : settings.name;
-    const std::shared_ptr<Communicator> made(new Communicator(name, root.secret, settings.timeout_seconds));
+    const std::shared_ptr<Communicator> made(new Communicator(name, root.secret, device, settings.timeout_seconds));
     made->network_ = std::make_unique<Network>(std::move(peers), rank, [self = made.get()] { return self->status(); });
     return made;
 }
@@ -145,6 +163,7 @@ void Communicator::submit_numbered(Call call, std::uint64_t number, std::string 
     if (const std::optional<Failure> failure = network_->failure()) {
         refuse(failure->code, "communicator " + name_ + " has failed before: " + failure->text);
     }
+    require_present(device_);
     std::vector<aclsimAccess> accesses;
     std::vector<std::int64_t> shapes;
     shapes.reserve(call.operands.size());
@@ -152,7 +171,7 @@ void Communicator::submit_numbered(Call call, std::uint64_t number, std::string 
         if (operand.count == 0) {
             continue;
         }
-        require_of_device(operand);
+        require_of_device(device_, operand);
         shapes.push_back(static_cast<std::int64_t>(operand.count));
         accesses.push_back({operand.address, operand.mode, static_cast<std::uint32_t>(operand.width), 1, &shapes.back(),
                             nullptr, operand.name});

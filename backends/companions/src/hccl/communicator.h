@@ -67,7 +67,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     struct Operation;
     struct Work;
     struct Execution;
-    Communicator(std::string name, std::string secret, std::optional<std::int32_t> timeout_seconds);
+    Communicator(std::string name, std::string secret, std::int32_t device,
+                 std::optional<std::int32_t> timeout_seconds);
 
     void submit_numbered(Call call, std::uint64_t number, std::string line, aclrtStream stream);
     void start(const std::shared_ptr<Operation> &operation, std::uint64_t number);
@@ -87,6 +88,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
     const std::string name_;
     const std::string secret_;  // taken from its root
+    const std::int32_t device_;
     const std::optional<std::int32_t> timeout_seconds_;
     std::unique_ptr<Network> network_;
     std::mutex submission_;  // operations have their numbers in the order of their submission
