@@ -318,6 +318,45 @@ void a_rank_that_never_calls_is_named() {
     unsetenv("HCCL_EXEC_TIMEOUT");
 }
 
+HcclComm part_with_all(const Rank &rank, const char *name, std::int32_t timeout_seconds) {
+    std::vector<std::uint32_t> all(rank.size);
+    std::iota(all.begin(), all.end(), 0);
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    std::strcpy(config.hcclCommName, name);
+    config.hcclExecTimeOut = timeout_seconds;
+    HcclComm parent = rank.comm, made = nullptr;
+    CHECK_HCCL(HCCL_SUCCESS,
+               HcclCreateSubCommConfig(&parent, rank.size, all.data(), static_cast<std::uint64_t>(timeout_seconds),
+                                       rank.number, &config, &made));
+    return made;
+}
+
+void a_rank_that_waits_in_another_communicator_is_named() {
+    for (const bool waits : {true, false}) {
+        with_ranks(2, [&](const Rank &rank) {
+            const HcclComm hurried = part_with_all(rank, "hurried", 1), patient = part_with_all(rank, "patient", 0);
+            CHECK_HCCL(HCCL_SUCCESS, HcclBarrier(hurried, rank.stream));
+            CHECK_HCCL(HCCL_SUCCESS, HcclBarrier(patient, rank.stream));
+            rank.synchronize();
+            rank.gather();
+            if (rank.number == 1 && waits) {
+                CHECK_HCCL(HCCL_SUCCESS, HcclBarrier(patient, rank.stream));
+            }
+            if (rank.number == 0) {
+                CHECK_HCCL(HCCL_SUCCESS, HcclBarrier(hurried, rank.stream));
+                const std::string text = rank.failure();
+                CHECK_CONTAINS(text, waits ? "timed out; rank 1 is in HcclBarrier number 2 of communicator patient"
+                                           : "timed out; rank 1 is in no collective since ");
+                CHECK(waits || contains(text, " s, when it left HcclBarrier number 1 of communicator patient"));
+            }
+            rank.gather();
+            CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(patient));
+            CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(hurried));
+        });
+    }
+}
+
 void the_time_limit_may_be_that_of_the_communicator() {
     HcclRootInfo info;
     CHECK_HCCL(HCCL_SUCCESS, HcclGetRootInfo(&info));
@@ -522,6 +561,7 @@ int main() {
     a_rank_that_ends_at_once_has_said_what_it_was_doing();
     messages_that_do_not_match_fail();
     a_rank_that_never_calls_is_named();
+    a_rank_that_waits_in_another_communicator_is_named();
     the_time_limit_may_be_that_of_the_communicator();
     a_communicator_may_be_destroyed_during_an_operation();
     a_destroyed_communicator_may_have_tasks();

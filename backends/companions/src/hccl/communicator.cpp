@@ -320,7 +320,8 @@ void Communicator::end(const Operation &operation, std::uint64_t number, const s
         const std::lock_guard<std::mutex> guard(mutex_);
         executions_.erase(number);
         last_end_ = Clock::now();
-        last_ = short_text_of(operation);
+        last_ = numbered(operation);
+        last_place_ = place(operation);
         ended_.notify_all();
     }
     // Fails if it was cancelled, which the stream knows.
@@ -392,8 +393,6 @@ std::string Communicator::heading(const Operation &operation) const {
            std::to_string(size()) + place(operation);
 }
 
-std::string Communicator::short_text_of(const Operation &operation) { return numbered(operation) + place(operation); }
-
 std::string Communicator::describe(const Operation &operation, std::uint64_t number) {
     std::string text = heading(operation);
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -405,18 +404,50 @@ std::string Communicator::describe(const Operation &operation, std::uint64_t num
     return text;
 }
 
-// Returns what the rank does, for a sentence that begins with "rank 2 is".
-std::string Communicator::status() const {
+// Names the operations with the words that follow their numbers.
+Communicator::Activity Communicator::activity(const std::string &where) const {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (executions_.empty()) {
-        return "in no collective since " + seconds_since(last_end_) +
-               (last_.empty() ? ", and was in none before" : ", when it left " + last_);
-    }
-    std::string text;
+    Activity result{"", last_.empty() ? "" : last_ + where + last_place_, last_end_};
     for (const auto &[number, execution] : executions_) {
-        text += (text.empty() ? "in " : " and in ") + short_text_of(*execution.operation);
+        const Operation &operation = *execution.operation;
+        result.running +=
+            (result.running.empty() ? "in " : " and in ") + numbered(operation) + where + place(operation);
     }
-    return text;
+    return result;
+}
+
+// Returns what the rank does in its other communicators.
+Communicator::Activity Communicator::activity_elsewhere() const {
+    Activity result{};
+    for_each_communicator([&](const Communicator &other) {
+        if (&other == this || other.device_ != device_) {  // a thread of the process may be another rank
+            return;
+        }
+        Activity there = other.activity(" of communicator " + other.name_);
+        result.running += (result.running.empty() || there.running.empty() ? "" : " and ") + there.running;
+        if (!there.last.empty() && there.last_end > result.last_end) {
+            result.last = std::move(there.last);
+            result.last_end = there.last_end;
+        }
+    });
+    return result;
+}
+
+// Returns what the rank does, for a sentence that begins with "rank 2 is". A rank that does not come may wait in
+// another communicator: groups that are called in another order deadlock.
+std::string Communicator::status() const {
+    const Activity here = activity("");
+    if (!here.running.empty()) {
+        return here.running;
+    }
+    const Activity elsewhere = activity_elsewhere();
+    if (!elsewhere.running.empty()) {
+        return elsewhere.running;
+    }
+    const bool was_here = elsewhere.last.empty() || (!here.last.empty() && here.last_end > elsewhere.last_end);
+    const Activity &latest = was_here ? here : elsewhere;
+    return "in no collective since " + seconds_since(latest.last_end) +
+           (latest.last.empty() ? ", and was in none before" : ", when it left " + latest.last);
 }
 
 }  // namespace hccl

@@ -67,6 +67,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     struct Operation;
     struct Work;
     struct Execution;
+    // State of the rank in a communicator.
+    struct Activity {
+        std::string running;  // "in HcclBarrier number 2"; "": nothing
+        std::string last;     // operation that ended last; "": none
+        Time last_end;
+    };
     Communicator(std::string name, std::string secret, std::int32_t device,
                  std::optional<std::int32_t> timeout_seconds);
 
@@ -83,7 +89,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::string heading(const Operation &operation) const;
     static std::string numbered(const Operation &operation);
     static std::string place(const Operation &operation);
-    static std::string short_text_of(const Operation &operation);
+    Activity activity(const std::string &where) const;
+    Activity activity_elsewhere() const;
     std::string status() const;
 
     const std::string name_;
@@ -99,8 +106,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::condition_variable ended_;
     std::map<std::uint64_t, Execution> executions_;  // under way
     Time last_end_ = Clock::now();
-    std::string last_;  // description of the operation that ended then; "": none
+    std::string last_, last_place_;  // operation that ended then; "": none
 };
+
+// Calls the function for all live communicators, which stay alive during the call.
+void for_each_communicator(const std::function<void(const Communicator &)> &function);
 
 // Function of the program's runtime that names the line from which the present call comes.
 using NameLine = void (*)(char *text, std::size_t size);

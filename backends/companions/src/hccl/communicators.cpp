@@ -48,6 +48,13 @@ std::shared_ptr<Communicator> find(HcclComm handle) {
     return found == g_communicators->end() ? (refuse_unknown(handle), nullptr) : found->second;
 }
 
+void for_each_communicator(const std::function<void(const Communicator &)> &function) {
+    const std::lock_guard<std::mutex> guard(g_mutex);
+    for (const auto &[handle, communicator] : *g_communicators) {
+        function(*communicator);
+    }
+}
+
 std::shared_ptr<Communicator> remove(HcclComm handle) {
     require(handle, "comm");
     const std::lock_guard<std::mutex> guard(g_mutex);
