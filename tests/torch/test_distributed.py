@@ -146,6 +146,15 @@ def test_a_rank_that_ends(run: Run, kind: str) -> None:
     assert "rank 1 has ended, or its connection was lost" in error
 
 
+def test_a_rank_that_raises_is_named_as_the_cause() -> None:
+    """Its exit handlers destroy the communicator well before the process ends."""
+    command = [sys.executable, *ON_SIMULATOR, *torchrun(3, "--standalone"), str(PROGRAMS / "raising.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=170, env=environment(), check=False)
+    assert done.returncode == 1
+    cause = done.stderr.partition("Root Cause")[2]
+    assert re.search(r"^ *rank +: 1 .*\n *exitcode +: 1 ", cause, re.MULTILINE), done.stderr
+
+
 def test_a_rank_that_never_calls(run: Run) -> None:
     error, seconds = run(2, "failing.py", "waits", **WITHOUT_WATCHDOG, HCCL_EXEC_TIMEOUT="2")
     assert "507015" in error

@@ -19,6 +19,9 @@ constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;    // bytes between tw
 constexpr std::size_t kLongestText = std::size_t{16} << 10;  // bytes
 constexpr std::chrono::seconds kForAnswers{1};
 constexpr std::chrono::seconds kForReason{3};  // why the memory of a rank is gone
+// From the destruction of a communicator to the failure of ranks that wait for that one: a process that raises an
+// exception destroys it a second before it ends, and whatever starts the ranks takes the first that ends for the cause.
+constexpr std::chrono::seconds kForEnd{3};
 
 enum class Type : std::uint32_t {
     Message,   // followed by the bytes
@@ -83,6 +86,8 @@ struct Network::Other {
     };
     Other(std::uint32_t its_rank, Peer its_peer) : rank(its_rank), peer(std::move(its_peer)) {}
 
+    Failure loss() const { return {HCCL_E_REMOTE, "rank " + std::to_string(rank) + " " + lost}; }
+
     const std::uint32_t rank;
     const Peer peer;
     bool is_readable = peer.process != 0;
@@ -90,8 +95,9 @@ struct Network::Other {
     std::unique_ptr<Outbox> outbox;          // created with the first message for it
     bool is_outbox_mapped = false;
     std::unique_ptr<Inbox> inbox;
-    std::string lost;        // how the connection was lost; "" while it is there
-    std::string at_failure;  // what the rank was doing when it failed; "" while it has not
+    std::string lost;           // how the connection was lost; "" while it is there
+    Time given_up_at = kNever;  // when those that wait for the rank fail
+    std::string at_failure;     // what the rank was doing when it failed; "" while it has not
     std::deque<Out> out;
     // State of reading: a frame, and then its payload.
     Frame frame{};

@@ -206,7 +206,7 @@ void Network::take(Other &from, std::vector<Question> &questions) {
             questions.push_back({from.rank, frame.key.number});
             break;
         case Type::Bye:
-            lose(from, "has destroyed the communicator");
+            lose(from, "has destroyed the communicator", kForEnd);
             break;
         case Type::Failed:
         case Type::Answer:
@@ -375,14 +375,23 @@ void Network::compare(std::uint32_t rank, const Frame &frame) {
     set_failure({HCCL_E_REMOTE, "rank " + std::to_string(rank) + " " + what}, "");
 }
 
-void Network::lose(Other &other, const std::string &how) {
+void Network::lose(Other &other, const std::string &how, std::chrono::seconds grace) {
     if (!other.lost.empty()) {
         return;
     }
     other.lost = how;
+    other.given_up_at = Clock::now() + grace;
     other.out.clear();
     other.peer.socket.shut_down();
     wake_all();
+}
+
+// Returns one of several ranks: the one for which none waits any more first.
+const Network::Other &Network::first_given_up(const std::vector<std::uint32_t> &ranks) const {
+    const auto is_earlier = [&](std::uint32_t one, std::uint32_t other) {
+        return peers_[one]->given_up_at < peers_[other]->given_up_at;
+    };
+    return *peers_[*std::min_element(ranks.begin(), ranks.end(), is_earlier)];
 }
 
 void Network::wake_all() {

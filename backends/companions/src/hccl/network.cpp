@@ -120,13 +120,14 @@ std::string Network::await_post(std::uint32_t rank, std::uint64_t number, Time d
         if (failure_) {
             throw Failure(*failure_);
         }
-        if (!peers_[rank]->lost.empty()) {
-            throw Failure{HCCL_E_REMOTE, "rank " + std::to_string(rank) + " " + peers_[rank]->lost};
+        const Other &other = *peers_[rank];
+        const Time until = std::min(deadline, other.given_up_at);
+        if (Clock::now() >= until) {
+            throw other.lost.empty()
+                ? Failure{HCCL_E_TIMEOUT, "rank " + std::to_string(rank) + " did not take part in time"}
+                : other.loss();
         }
-        if (Clock::now() >= deadline) {
-            throw Failure{HCCL_E_TIMEOUT, "rank " + std::to_string(rank) + " did not take part in time"};
-        }
-        answered_.wait_until(lock, std::min(deadline, Clock::now() + std::chrono::seconds(1)));
+        answered_.wait_until(lock, std::min(until, Clock::now() + std::chrono::seconds(1)));
     }
 }
 

@@ -167,7 +167,8 @@ class Network {
     void take(Other &from, std::vector<Question> &questions);  // a whole frame has come
     void take_message(Other &from);
     void take_payload(Other &from);
-    void lose(Other &other, const std::string &how);
+    void lose(Other &other, const std::string &how, std::chrono::seconds grace = {});
+    const Other &first_given_up(const std::vector<std::uint32_t> &ranks) const;
     void set_failure(const Failure &failure, const std::string &status);
     void compare(std::uint32_t rank, const Frame &frame);
     void take_offer(Receiving &receiving, const Frame &frame);

@@ -221,16 +221,15 @@ bool Transfers::read_next(std::unique_lock<std::mutex> &lock) {
             // A rank that fails or ends gives up its memory first, and says so next, which another thread reads.
             network.stop_leading(run_);
             network.wake_server();
-            run_.changed_.wait_for(lock, kForReason, [&] {
+            const bool has_reason = run_.changed_.wait_for(lock, kForReason, [&] {
                 return run_.is_cancelled_ || network.failure_ || !network.peers_[next->rank]->lost.empty();
             });
-            if (network.failure_) {
-                throw Failure(*network.failure_);
+            if (!has_reason) {
+                throw Failure{HCCL_E_REMOTE,
+                              "rank " + std::to_string(next->rank) + " gave up its memory: " + std::strerror(error)};
             }
-            throw Failure{HCCL_E_REMOTE, "rank " + std::to_string(next->rank) + " " +
-                                             (network.peers_[next->rank]->lost.empty()
-                                                  ? std::string("gave up its memory: ") + std::strerror(error)
-                                                  : network.peers_[next->rank]->lost)};
+            next->address = 0;  // which does not come any more
+            return true;
         }
         done += static_cast<std::size_t>(read);
     }
@@ -276,23 +275,20 @@ void Transfers::wait() {
         if (run_.awaited_.empty()) {
             return;
         }
-        for (const std::uint32_t rank : run_.awaited_) {
-            if (!network.peers_[rank]->lost.empty()) {
-                throw Failure{HCCL_E_REMOTE, "rank " + std::to_string(rank) + " " + network.peers_[rank]->lost};
-            }
-        }
-        if (Clock::now() >= run_.deadline) {
-            throw Failure{HCCL_E_TIMEOUT, "timed out"};
+        const Network::Other &first = network.first_given_up(run_.awaited_);
+        const Time until = std::min(run_.deadline, first.given_up_at);
+        if (Clock::now() >= until) {
+            throw first.lost.empty() ? Failure{HCCL_E_TIMEOUT, "timed out"} : first.loss();
         }
         if (network.lead(run_)) {
-            network.wait_as_leader(lock, run_.deadline);
+            network.wait_as_leader(lock, until);
             continue;
         }
         run_.is_waiting_ = true;
-        if (run_.deadline == kNever) {
+        if (until == kNever) {
             run_.changed_.wait(lock);
         } else {
-            run_.changed_.wait_until(lock, run_.deadline);
+            run_.changed_.wait_until(lock, until);
         }
         run_.is_waiting_ = false;
     }
