@@ -45,7 +45,8 @@ class Outcome:
     @property
     def ended_at_deadlock(self) -> bool:
         """True if the check has ended the program, and not the program itself."""
-        return self.program.returncode == _AT_DEADLOCK and any(each.kind == "deadlock" for each in self.found.findings)
+        found = self.found.findings + self.found.ignored
+        return self.program.returncode == _AT_DEADLOCK and any(each.kind == "deadlock" for each in found)
 
     @property
     def status(self) -> int:

@@ -7,15 +7,13 @@ import linecache
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ascend_rt._check import names, words
 from ascend_rt._check.findings import Deadlock, Finding, Hint, Race
 from ascend_rt._check.frames import Frame, Frames, innermost, of_user
 from ascend_rt._check.order_diagram import diagram
-
-if TYPE_CHECKING:
-    from ascend_rt._check.outcome import Outcome
+from ascend_rt._check.outcome import CLEAN, Outcome
 
 _AROUND = 3  # lines of source before and after a place
 
@@ -67,7 +65,7 @@ def report(outcome: Outcome, version: str) -> str:
             title="ascend-rt check",
             version=version,
             command=shlex.join(outcome.program.command),
-            ending=outcome.program.ending,
+            is_clean=outcome.status == CLEAN,
             summary=words.summary(found, shows_hints=True),
             cards=list(map(_card, found.findings)),
             hints=list(map(_card, found.hints)) if outcome.shows_hints else [],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import linecache
 import re
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,14 @@ def parsed(of: Outcome) -> ElementTree.Element:
 
 def texts(element: ElementTree.Element) -> list[str]:
     return [text for each in element.iter() for text in (each.text, each.tail) if text and text.strip()]
+
+
+def test_the_page_is_clean_as_its_status(train: Path) -> None:
+    deadlock = outcome(train, fake.deadlock(train), status=86)
+    ignored = replace(deadlock, found=replace(deadlock.found, findings=[], ignored=deadlock.found.findings))
+    failed = replace(ignored, program=Program([], 1))
+    verdicts = [parsed(it).find(".//p[@class='verdict clean']") is not None for it in (deadlock, ignored, failed)]
+    assert verdicts == [False, True, False]
 
 
 def test_the_page_is_well_formed_and_has_every_finding(train: Path) -> None:

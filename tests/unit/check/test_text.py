@@ -285,6 +285,14 @@ def test_a_deadlock_that_ends_the_program_is_a_finding_and_no_failure(train: Pat
     assert (outcome(found, 1).status, outcome(findings.Findings(), 86).status) == (2, 2)
 
 
+def test_a_deadlock_that_is_ignored_is_no_failure_either(train: Path) -> None:
+    found = read(train, fake.deadlock(train))
+    found.findings, found.ignored = [], found.findings
+    at_deadlock = outcome(found, 86)
+    assert at_deadlock.status == 0
+    assert at_deadlock.remarks == ["the check ended the program at the deadlock; findings of its rest are missing"]
+
+
 def test_a_program_without_the_runtime(tmp_path: Path) -> None:
     assert text.text(outcome(reading.read(tmp_path))) == (
         "note: the program did not use the runtime, so there was nothing to check\nno findings\n"
