@@ -19,7 +19,8 @@ from ascend_rt._check.frames import Frame, innermost, is_file_of_user
 KINDS = {"race": "races", "memory": "memory", "leak": "leaks", "deadlock": "deadlocks"}
 """Kinds of findings that can be ignored, each with the check that reports it."""
 
-_COMMENT = re.compile(r"(?:#|//|/\*)\s*ascend-rt:\s*ignore\[([^\]]*)\]([^\n]*)")
+_BEGIN = r"(?:#|//|/\*)\s*ascend-rt:\s*ignore\["
+_COMMENT = re.compile(rf"{_BEGIN}([^\]]*)\](.*?)(?=$|{_BEGIN})", re.MULTILINE)
 
 
 # Suffixes of languages that are not Python; a script of Python may have any other name.
@@ -52,7 +53,7 @@ def comments(file: str) -> Iterator[Ignore]:
         return
     of_language = _lines if Path(file).suffix in _NOT_PYTHON else _python_comments
     for line, comment, statement in of_language(text):
-        if found := _COMMENT.search(comment):
+        for found in _COMMENT.finditer(comment):
             kinds = tuple(kind.strip() for kind in found[1].split(","))
             yield Ignore(file, line, kinds, found[2].removesuffix("*/").strip(), statement)
 

@@ -68,6 +68,20 @@ def test_a_comment_is_for_all_lines_of_its_statement(tmp_path: Path, at: int, na
     assert (ignore.line, places[named] + 1 in ignore.statement, 6 in ignore.statement) == (places[at] + 1, True, False)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("train.py", "f()  # ascend-rt: ignore[memory] one # ascend-rt: ignore[race] two"),
+        ("a.c", "f();  // ascend-rt: ignore[memory] one // ascend-rt: ignore[race] two"),
+    ],
+)
+def test_each_comment_of_a_line_counts(tmp_path: Path, name: str, line: str) -> None:
+    path = tmp_path / name
+    path.write_text(f"{line}\n", encoding="utf-8")
+    found = [(it.kinds, it.reason) for it in ignores.comments(str(path))]
+    assert found == [(("memory",), "one"), (("race",), "two")]
+
+
 def test_a_comment_without_a_reason_ignores_and_is_a_finding(tmp_path: Path) -> None:
     text = fake.TRAIN.replace("  # read", "  # ascend-rt: ignore[race]")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
