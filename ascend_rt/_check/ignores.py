@@ -22,6 +22,8 @@ KINDS = {"race": "races", "memory": "memory", "leak": "leaks", "deadlock": "dead
 _BEGIN = r"(?:#|//|/\*)\s*ascend-rt:\s*ignore\["
 _COMMENT = re.compile(rf"{_BEGIN}([^\]]*)\](.*?)(?=$|{_BEGIN})", re.MULTILINE)
 
+# Comments of C, and literals, which may look like comments; the quote in 1'000 begins no literal.
+_IN_C = re.compile(r'"(?:\\.|[^"\\\n])*"|(?<![\da-fA-F])\'(?:\\.|[^\'\\\n])*\'|(?P<comment>//.*|/\*(?:.|\n)*?\*/)')
 
 # Suffixes of languages that are not Python; a script of Python may have any other name.
 _NOT_PYTHON = frozenset((".c", ".cc", ".cpp", ".cu", ".cxx", ".h", ".hh", ".hpp", ".inc"))
@@ -51,16 +53,34 @@ def comments(file: str) -> Iterator[Ignore]:
         return
     if "ascend-rt:" not in text:
         return
-    of_language = _lines if Path(file).suffix in _NOT_PYTHON else _python_comments
+    of_language = _comments_of_c if Path(file).suffix in _NOT_PYTHON else _python_comments
     for line, comment, statement in of_language(text):
         for found in _COMMENT.finditer(comment):
             kinds = tuple(kind.strip() for kind in found[1].split(","))
             yield Ignore(file, line, kinds, found[2].removesuffix("*/").strip(), statement)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str, range]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        yield number, line, range(number, number + 1)
+def _comments_of_c(text: str) -> Iterator[tuple[int, str, range]]:
+    """Yield the comments with their lines and those of the statements that they are in or behind."""
+    found = [each for each in _IN_C.finditer(text) if "ascend-rt:" in (each["comment"] or "")]
+    code = _IN_C.sub(lambda each: "\n" * each[0].count("\n") if each["comment"] else each[0], text)
+    statements = _statements_of_c(code)
+    for each in found:
+        line = text.count("\n", 0, each.start()) + 1
+        yield line, each["comment"], statements.get(line, range(line, line + 1))
+
+
+def _statements_of_c(code: str) -> dict[int, range]:
+    """Return the lines of the statement for each line that has a part of one; ends within a line do not count."""
+    statements: dict[int, range] = {}
+    begin = None
+    for number, line in enumerate(map(str.strip, code.split("\n")), 1):
+        begin = begin or (number if line else None)
+        if begin and (line.startswith("#") or line.endswith((";", "{", "}"))):
+            lines = range(begin, number + 1)
+            statements |= dict.fromkeys(lines, lines)
+            begin = None
+    return statements
 
 
 def _python_comments(text: str) -> Iterator[tuple[int, str, range]]:

@@ -68,11 +68,39 @@ def test_a_comment_is_for_all_lines_of_its_statement(tmp_path: Path, at: int, na
     assert (ignore.line, places[named] + 1 in ignore.statement, 6 in ignore.statement) == (places[at] + 1, True, False)
 
 
+STATEMENTS_OF_C = [
+    "#include <acl/acl.h>",
+    "void f(void) {",
+    '    copy("; // no comment", 1\'000,',
+    "         /* two",
+    "            lines; */ two);",
+    "    copy(); copy();",
+    "}",
+]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 4, 5, 6])
+def test_a_comment_is_for_all_lines_of_its_statement_in_c(tmp_path: Path, at: int) -> None:
+    lines = STATEMENTS_OF_C.copy()
+    lines[at] += f"  // ascend-rt: ignore[race] {REASON}"
+    path = tmp_path / "program.c"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    expected = range(3, 6) if at in (2, 4) else range(at + 1, at + 2)
+    assert [(it.line, it.statement) for it in ignores.comments(str(path))] == [(at + 1, expected)]
+
+
+def test_a_string_is_not_a_comment_in_c(tmp_path: Path) -> None:
+    path = tmp_path / "program.c"
+    path.write_text('puts("// ascend-rt: ignore[race] a");\nputs("/*"); /* ascend-rt: ignore[race] b */\n')
+    assert [(it.line, it.reason) for it in ignores.comments(str(path))] == [(2, "b")]
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [
         ("train.py", "f()  # ascend-rt: ignore[memory] one # ascend-rt: ignore[race] two"),
         ("a.c", "f();  // ascend-rt: ignore[memory] one // ascend-rt: ignore[race] two"),
+        ("b.c", "f();  /* ascend-rt: ignore[memory] one */ /* ascend-rt: ignore[race] two */"),
     ],
 )
 def test_each_comment_of_a_line_counts(tmp_path: Path, name: str, line: str) -> None:
