@@ -76,6 +76,28 @@ def test_a_race_fails_the_test_that_has_it(run, tmp_path: Path) -> None:
     assert "test_race.py:9 in load ← 20 in test_main" in done.stdout
 
 
+SEVEN_TIMES = """\
+import os
+from ascend_rt import Buffer, Device, Stream, fill_async
+
+device = Device(0)
+device.set_current()
+a, b, memory = Stream(), Stream(), Buffer(64)
+for _ in range(7):
+    fill_async(memory, 1, a)
+    fill_async(memory, 2, b)
+    device.synchronize()
+END
+"""
+
+
+@pytest.mark.parametrize("end", ["", "os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_every_race_counts_however_the_process_ends(run, tmp_path: Path, end: str) -> None:
+    (tmp_path / "train.py").write_text(SEVEN_TIMES.replace("END", end), encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert "not ordered, seen 7 times\n" in done.stderr
+
+
 WITHOUT_DESCRIPTORS = """\
 import contextlib, os
 from ascend_rt import Buffer, Device, Notify, Stream, fill_async

@@ -10,6 +10,7 @@ namespace aclsim::races {
 namespace {
 
 constexpr std::uint64_t kMostOrders = 1000;  // written for races at the same places
+constexpr std::uint64_t kMostCounts = 1000;  // written before those are left out that grow by less than this part
 constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "managed", "pool", "shared", "registered"};
 
 const char *word_for(Mode mode) {
@@ -148,7 +149,7 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     ++seen.count;
     // With other processes each has its own order.
     if (seen.count > 1 && (order.empty() || seen.count > kMostOrders)) {
-        if (writes_every_count_ || seen.count >= 2 * seen.written) {
+        if (writes_every_count_ || seen.count > seen.written + seen.written / kMostCounts) {
             write_count(seen);
         }
         return;

@@ -71,7 +71,7 @@ class Reports {
 
     const Places &places_;
     Output &output_;
-    const bool writes_every_count_;  // otherwise those that double the written one, and the last
+    const bool writes_every_count_;  // otherwise small ones, large ones that have grown by 0.1 %, and the last
     // By the places in the order of calls, and by whether an allocator has given out the memory in between: each has a
     // different fix.
     std::map<std::tuple<PlaceId, PlaceId, bool>, Seen> seen_;
