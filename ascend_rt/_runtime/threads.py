@@ -12,7 +12,7 @@ import sys
 from _thread import get_ident
 from importlib import import_module
 
-from ascend_rt._runtime import settings
+from ascend_rt._runtime import outsiders, settings
 from ascend_rt._runtime.driver import check_usable, ffi, lib
 
 TYPE_CHECKING = False
@@ -119,10 +119,12 @@ def ascend_rt_python_threads(threads: Any, capacity: int) -> int:
         if waiter.is_waiting(frames.get(thread)) and waiter.has_nothing_to_do()
     }
     frames.update(sys._current_frames())  # a handler may have started threads
-    stuck = _stuck(frames) if settings.looks_for_deadlocks() and len(frames) <= capacity else ()
+    others = outsiders.among(frames)
+    able = {thread: frame for thread, frame in frames.items() if thread not in others}
+    stuck = _stuck(able) if settings.looks_for_deadlocks() and len(frames) <= capacity else ()
     for place, (thread, frame) in zip(range(capacity), frames.items(), strict=False):
         threads[place].thread = thread
-        is_idle = thread in idle and idle[thread].is_waiting(frame)
+        is_idle = thread in others or (thread in idle and idle[thread].is_waiting(frame))
         threads[place].isWaiting = _FOR_CALL if is_idle else _FOR_PROGRAM if thread in stuck else 0
     return len(frames)
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ascend_rt._runtime import outsiders
+
 if TYPE_CHECKING:
     from ascend_rt.testing.checked import Watch
 
@@ -40,6 +42,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     simulator, which reads the environment at its first call.
     """
     os.environ.setdefault("ASCEND_RT_SIM_CARDS", "separate")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        outsiders.note_others()
     checks = early_config.known_args_namespace.ascend_check
     if checks is not None:
         if os.path.exists(checks.partition("::")[0]):

@@ -113,9 +113,10 @@ aclError aclsimGetGraph(aclrtStream stream, aclmdlRI *graph);
 /* Thread of the program, for the search for deadlocks. */
 typedef struct aclsimThread {
     uint64_t thread;   /* pthread_self() */
-    int32_t isWaiting; /* 1 if it does nothing until another thread has returned from a call of the library; 2 if it
-                        * does nothing until another thread of the program has acted, whatever that is; otherwise 0.
-                        * Threads with 2 must all have been waiting at one time before this answer. */
+    int32_t isWaiting; /* 1 if it does nothing until another thread has returned from a call of the library, or nothing
+                        * that concerns the library; 2 if it does nothing until another thread of the program has acted,
+                        * whatever that is; otherwise 0. Threads with 2 must all have been waiting at one time before
+                        * this answer. */
 } aclsimThread;
 /* Writes all threads of the program that may call the library to an array, at most `capacity` of them, and returns
  * their total number; 0 if they are unknown. The list makes it possible to report a wait as a deadlock although the

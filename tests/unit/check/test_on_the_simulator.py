@@ -399,11 +399,16 @@ def test_a_deadlock_is_ended_and_its_waits_are_listed(run, tmp_path: Path) -> No
     assert done.stderr.endswith("\n1 deadlock in 1 process\n")
 
 
-def test_a_deadlock_fails_its_test_and_the_next_one_runs(run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_a_deadlock_fails_its_test_and_the_next_one_runs(run, tmp_path: Path, options: tuple[str, ...]) -> None:
+    if options:
+        pytest.importorskip("xdist")
     (tmp_path / "test_it.py").write_text(
         f"{DEADLOCK}\n\ndef test_next():\n    notify.record(Stream())\n    stream.synchronize()\n", encoding="utf-8"
     )
-    done = run("-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--ascend-check", ASCEND_RT_BACKEND="sim")
+    done = run(
+        "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--ascend-check", *options, ASCEND_RT_BACKEND="sim"
+    )
     assert done.returncode == 1
     assert "FAILED test_it.py::test_main" in done.stdout
     assert "PASSED test_it.py::test_next" in done.stdout
