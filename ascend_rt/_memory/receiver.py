@@ -80,6 +80,7 @@ class Receiver(Generic[_Message]):
             raise
         except BaseException:  # perhaps raised by a signal handler after the message had arrived
             if self._is_full(cells[0]):
+                blocking.follow("release", cells[0])
                 self._arrived.appendleft(cells[0])
             raise
 
@@ -112,6 +113,7 @@ class Receiver(Generic[_Message]):
             with suppress(IndexError):  # another thread was faster
                 # One step of Python: a signal handler that raises finds the message in one place or the other.
                 cells[:] = islice(iter(self._arrived.popleft, None), 1)
+                blocking.follow("acquire", cells[0])
                 return 0
         return self._take(cells[0], limit)
 
@@ -122,5 +124,6 @@ class Receiver(Generic[_Message]):
         cell = self._new_cell()
         code = self._take(cell, limit)
         if not code:
+            blocking.follow("release", cell)
             self._arrived.append(cell)
         return code

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from math import ceil
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ascend_rt._runtime import settings, threads
 from ascend_rt._runtime.driver import failure, ffi, is_expected, lib, load, raise_kept, recent_message
@@ -50,6 +50,14 @@ _WAITS = {
 }
 
 
+def follow(step: Literal["release", "acquire"], thing: object) -> None:
+    """Hand over what the calling thread knows, or come after that, if the check for races follows threads."""
+    if _FOLLOWS_THREADS:
+        from ascend_rt._startup import host_threads
+
+        getattr(host_threads, step)(thing)
+
+
 class _Call:
     """A call that waits on a separate thread: its code, and the runtime's text for it."""
 
@@ -65,6 +73,7 @@ class _Call:
 
     def run(self, tell: Callable[[], object]) -> None:
         """Make the call, and signal its end; the waiter may have left."""
+        follow("acquire", self)
         self.thread = _thread.get_ident()
         self.is_under_way = True
         try:
@@ -73,10 +82,7 @@ class _Call:
             self._message = recent_message()
         except BaseException as error:  # the library lacks the function, say, or the program ends
             self._error = error
-        if _FOLLOWS_THREADS:
-            from ascend_rt._startup import host_threads
-
-            host_threads.release(self)
+        follow("release", self)
         self.has_ended = True
         tell()
 
@@ -85,6 +91,7 @@ class _Call:
 
     def start(self, tell: Callable[[], object]) -> None:
         """Make the call on another thread."""
+        follow("release", self)
         try:
             _thread.start_new_thread(self.run, (tell,))
         except RuntimeError as error:
@@ -94,10 +101,7 @@ class _Call:
 
     def result(self) -> tuple[int, str]:
         """Return the code and the runtime's text for it, or raise what the call has raised."""
-        if _FOLLOWS_THREADS:  # the waiter knows what the other thread has learned
-            from ascend_rt._startup import host_threads
-
-            host_threads.acquire(self)
+        follow("acquire", self)
         error, self._error = self._error, None  # or its traceback would be a cycle
         if error is not None:
             raise error

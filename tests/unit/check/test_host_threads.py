@@ -368,3 +368,75 @@ def test_a_stream_that_another_thread_has_closed_orders_nothing_for_this_one(run
     (found,) = json.loads(done.stdout)["findings"]
     assert found["conflict"] == "write after write"
     assert found["why"]["case"] == "no_wait"
+
+
+MESSAGES = """\
+import asyncio, os, threading
+from ascend_rt import Buffer, Channel, Device, PinnedBuffer, Queue, Stream, copy_async
+
+device = Device(0)
+device.set_current()
+stream, other, memory, source, out = Stream(), Stream(), Buffer(4096), PinnedBuffer(4096), PinnedBuffer(4096)
+link = MAKE
+may_send, send = os.pipe()  # orders nothing that the check follows
+has_sent, sent = os.pipe()
+
+
+def work():
+    copy_async(memory, source, stream)
+    stream.synchronize()
+
+
+def produce():
+    device.set_current()
+    os.read(may_send, 1)
+    EARLY
+    link.SEND([1])
+    LATE
+    link.SEND([2])
+    os.write(sent, b"1")
+
+
+def let_send():
+    os.write(send, b"1")
+    os.read(has_sent, 1)
+
+
+def receive():
+    let_send()
+    link.RECEIVE()
+
+
+async def receive_async():
+    let_send()
+    await link.RECEIVE_async()
+
+
+async def wait_async():
+    message = asyncio.create_task(link.RECEIVE_async())
+    await asyncio.sleep(0)
+    let_send()
+    await message
+
+
+thread = threading.Thread(target=produce)
+thread.start()
+BY
+copy_async(out, memory, other)
+other.synchronize()
+thread.join()
+"""
+LINKS = {
+    "channel": {"MAKE": 'Channel("a", capacity=4)', "SEND": "send", "RECEIVE": "receive"},
+    "queue": {"MAKE": "Queue(depth=4)", "SEND": "put", "RECEIVE": "get"},
+}
+
+
+@pytest.mark.parametrize("by", ["receive()", "asyncio.run(receive_async())", "asyncio.run(wait_async())"])
+@pytest.mark.parametrize("link", LINKS)
+def test_a_message_brings_what_its_sender_knew_and_nothing_later(run, tmp_path: Path, link: str, by: str) -> None:
+    for early, late, status in (("work()", "", 0), ("", "work()", 1)):
+        program = MESSAGES
+        for name, text in (LINKS[link] | {"EARLY": early, "LATE": late, "BY": by}).items():
+            program = program.replace(name, text)
+        expect_status(status, run, tmp_path, program, "--host-threads")

@@ -275,6 +275,7 @@ void Queues::put(Lock &lock, const Ref<Queue> &queue, Source &source, const Wait
                 source.put_back();
                 return false;
             }
+            handover_of(ring, message).give(machine_.core);
             ring.put(message);
         } catch (...) {
             source.put_back();
@@ -295,6 +296,7 @@ Message Queues::take(Lock &lock, const Ref<Queue> &queue, const Accept &accept, 
         }
         accept(ring.front());
         message = ring.take();
+        handover_of(ring, message).take(machine_.core);
         return true;
     });
     note_change(*queue);

@@ -86,6 +86,9 @@ class Queues final : public Resident {
     void device_closed(Device &device) override REQUIRES(engine_lock);
 
   private:
+    Handover &handover_of(const Ring &ring, Message &message) REQUIRES(engine_lock) {
+        return ring.is_shared() ? of_shared_ : message.handover;
+    }
     template <class Attempt>
     void wait(Lock &lock, Queue &queue, const char *awaited, std::uint32_t others, const Waiting &waiting,
               Attempt attempt) REQUIRES(engine_lock);
@@ -107,6 +110,7 @@ class Queues final : public Resident {
     QueueDirectory directory_ GUARDED_BY(engine_lock);
     std::map<std::uint32_t, Ref<Queue>> queues_ GUARDED_BY(engine_lock);
     std::uint64_t created_ GUARDED_BY(engine_lock) = 0;
+    Handover of_shared_ GUARDED_BY(engine_lock);  // serves all messages of queues in shared memory
 };
 
 }  // namespace aclsim

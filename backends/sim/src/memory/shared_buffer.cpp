@@ -18,6 +18,7 @@ BufferPart another_part(const BufferPart &part) {
 Message Message::another() const {
     Message message;
     message.small = small;
+    message.handover = handover;
     message.parts.reserve(parts.size());
     for (const BufferPart &part : parts) {
         message.parts.push_back(another_part(part));

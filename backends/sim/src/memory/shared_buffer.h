@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/handover.h"
 #include "engine/lock.h"
 #include "engine/object.h"
 #include "memory/content.h"
@@ -31,6 +32,7 @@ struct Message {
     static constexpr std::size_t kSmall = 896;
     std::vector<BufferPart> parts;
     std::string small;  // bytes of the only buffer, which has no content
+    Handover handover;
 
     std::uint64_t length() const {
         std::uint64_t sum = 0;

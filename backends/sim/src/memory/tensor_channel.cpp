@@ -193,6 +193,7 @@ void TensorChannels::send(Lock &lock, const Ref<TensorChannel> &channel, const D
     const Room room(*channel);
     TensorChannel::Message message = copy_of(lock, items);
     require_open(*channel);
+    message.handover.give(memory_.core);
     channel->messages.push_back(std::move(message));
 }
 
@@ -212,6 +213,7 @@ void TensorChannels::receive(Lock &lock, const Ref<TensorChannel> &channel, cons
     if (!is_lost) {
         set->receive(message.items, message.block);
     }
+    message.handover.take(memory_.core);
     channel->messages.pop_front();
     channel->changed.notify_all();
     if (is_lost) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/handover.h"
 #include "memory/tensor_item.h"
 
 namespace aclsim {
@@ -29,6 +30,7 @@ class TensorChannel final : public Object {
     struct Message {
         std::vector<Ref<DataItem>> items;
         PinnedBlock block;  // their data; nullptr without data
+        Handover handover{};
     };
 
     const Device &device;
