@@ -71,6 +71,7 @@ class Fix:
     record_after: Frames = ()
     wait_before: Frames = ()
     before: Frames = ()
+    after: Frames = ()
 
 
 @dataclass(frozen=True)

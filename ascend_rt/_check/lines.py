@@ -49,7 +49,7 @@ def _reason(line: Line) -> Reason:
 def _fix(line: Line) -> Fix:
     streams = ("stream", "record_stream", "wait_stream", "device", "record_device", "wait_device")
     known: Line = {name: line.get(name) for name in streams}
-    known |= {name: frames(line.get(name)) for name in ("record_after", "wait_before", "before")}
+    known |= {name: frames(line.get(name)) for name in ("record_after", "wait_before", "before", "after")}
     return Fix(line.get("case", ""), **known)
 
 

@@ -184,7 +184,7 @@ def _of_race(race: Race) -> str:
     if record is not None and wait is not None:
         drawing.link(record, wait, "bound")
     drawing.link(first, second, "missing")
-    return drawing.svg(f"{race.conflict}: nothing orders the {race.second.mode} after the {race.first.mode}")
+    return drawing.svg(words.conflict(race))
 
 
 def _in_order_of_calls(race: Race) -> tuple[Access, Access]:

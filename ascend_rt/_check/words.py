@@ -125,6 +125,7 @@ WHY: dict[str, Callable[[Race], str]] = {
         f"the tensor was freed, and its memory given out again at {Places(race).at(race.why.given_out)}, "
         f"while {_stream(race.first.stream)} still used it"
     ),
+    "freed": lambda race: "the call that frees the memory comes first",
 }
 
 FIX: dict[str, Callable[[Race, Fix], str]] = {
@@ -158,6 +159,10 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
     ),
     "free_later": lambda race, fix: (
         f"synchronize {_stream(fix.stream, fix.device)} before the free at {Places(race).at(fix.before)}, or free later"
+    ),
+    "free_after": lambda race, fix: (
+        f"free the memory after {_line(race, fix.after)}"
+        + ("" if fix.stream is None else f", in {_stream(fix.stream, fix.device)} or in one that waits for it")
     ),
 }
 
@@ -193,6 +198,11 @@ def fix(race: Race) -> str:
     return change and change + _BESIDES.get(race.why.case, "")
 
 
+def conflict(race: Race) -> str:
+    """Return the two accesses; order does not help a use of memory that was freed."""
+    return race.conflict if race.first.mode == "free" else f"{race.conflict}, not ordered"
+
+
 def headline(finding: Finding) -> str:
     """Return the first line of a finding."""
     return f"{finding.kind}: {_summary(finding)}{_times(finding)}"
@@ -205,7 +215,7 @@ def _times(finding: Finding) -> str:
 def _summary(finding: Finding) -> str:
     if isinstance(finding, Race):
         size = "1 byte" if finding.size == 1 else f"{finding.size} bytes"
-        return f"{size} of {of_memory(finding)}, {finding.conflict}, not ordered"
+        return f"{size} of {of_memory(finding)}, {conflict(finding)}"
     if isinstance(finding, Hint):
         return HINTS.get(finding.hint, finding.hint)
     if isinstance(finding, Deadlock) and finding.waits:

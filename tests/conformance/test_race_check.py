@@ -116,6 +116,10 @@ ORDERED = {
     "pool": "pool = MemoryPool(device)\n"
     + "m = pool.allocate(4096, a); copy_async(m, p, a); m.close(a)\n"
     + "m = pool.allocate(4096, b); copy_async(m, p, b); m.close(b)\n",
+    "memory of a pool that is part of a later allocation": (
+        "pool = MemoryPool(device)\nm, n = (pool.allocate(4096, a) for i in range(2))\nm.close(a); n.close(a)\n"
+        "m = pool.allocate(8192, a); fill_async(m, 1, a); m.close(a)\n"
+    ),
     "free in the stream of the last use": (
         "pool = MemoryPool(device)\nm = pool.allocate(4096, a); copy_async(m, p, a); e.record(a); b.wait(e)\n"
         "copy_async(y, m, b); m.close(b)\n"
@@ -262,6 +266,11 @@ RACES = {
     "free in another stream": (
         "pool = MemoryPool(device)\nm = pool.allocate(4096, a)\ncopy_async(m, p, a)  # write\nm.close(b)  # free\n",
         ["free after write: write, free"],
+    ),
+    "use after the free, in its order": (
+        "pool = MemoryPool(device)\nm = pool.allocate(4096, a)\nn = Buffer.from_handle(m.handle, 4096, owner=pool)\n"
+        "m.close(a)  # free\nb.wait(a)\nfill_async(n, 1, b)  # write\n",
+        ["write after free: free, write"],
     ),
     "use before the allocation": (
         "pool = MemoryPool(device)\nm = pool.allocate(4096, a)  # allocate\n"

@@ -36,8 +36,14 @@ def _rules() -> ModuleType:
 RULES = _rules()
 WRITE, READ, RACE = RULES.WRITE, RULES.READ, RULES.RACE
 
-UNSEEN = {"wait that fails by its limit", "graph beside a task", "model that the host does not wait for"}
-"""Races that need facts which only the simulator has: that a wait has failed, and what a graph does."""
+UNSEEN = {
+    "wait that fails by its limit",
+    "graph beside a task",
+    "model that the host does not wait for",
+    "use after the free, in its order",
+}
+"""Races that need facts which only the simulator has: that a wait has failed, what a graph does, and which memory is
+free."""
 
 FATAL = {"free before the task runs, which waits"}
 """Races at whose second access the vendor's library may end the process, as the double does."""

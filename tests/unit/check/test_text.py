@@ -73,6 +73,7 @@ def at(path: Path, name: str) -> dict[str, Any]:
         ("ignored_wait", "the wait at 10 is ignored by the product, so it orders nothing"),
         ("not_synchronized", "the host did not synchronize with stream 2"),
         ("threads", "nothing orders the two threads of the host"),
+        ("freed", "the call that frees the memory comes first"),
         ("reused", "the tensor was freed, and its memory given out again at 10, while stream 2 still used it"),
     ],
 )
@@ -96,11 +97,23 @@ def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> N
             "call the tensor's record_stream, with stream 2, before it is freed",
         ),
         ({"case": "free_later", "stream": 2}, "synchronize stream 2 before the free at 16, or free later"),
+        (
+            {"case": "free_after", "stream": 3, "device": 1},
+            "free the memory after line 16, in stream 3 of device 1 or in one that waits for it",
+        ),
+        ({"case": "free_after"}, "free the memory after line 16"),
     ],
 )
 def test_every_fix_has_a_sentence(train: Path, fix: dict[str, Any], expected: str) -> None:
-    found = lines_of(train, fake.race(train, fix=fix | {"before": fake.frames(train, "step")}))
+    place = fake.frames(train, "step")
+    found = lines_of(train, fake.race(train, fix=fix | {"before": place, "after": place}))
     assert found[-1] == f"  fix: {expected}"
+
+
+def test_order_is_not_what_a_use_of_freed_memory_lacks(train: Path) -> None:
+    race = fake.race(train, conflict="write after free", why={"case": "freed"})
+    race["first"]["mode"] = "free"
+    assert lines_of(train, race)[0] == "race: 4096 bytes of Buffer 3 (allocated train.py:14), write after free"
 
 
 @pytest.mark.parametrize(

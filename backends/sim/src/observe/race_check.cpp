@@ -284,7 +284,7 @@ void RaceCheck::freed_all(const Moment &, std::uintptr_t begin, std::uint64_t si
 
 void RaceCheck::free_submitted(const Moment &, const void *address, std::uint64_t number) {
     const Guard guard(mutex_);
-    if (BlockRef block = detector_.blocks().release(as_integer(address))) {
+    if (BlockRef block = detector_.blocks().retire(as_integer(address))) {
         in_stream_[number] = {std::move(block), places_.present()};
     }
 }

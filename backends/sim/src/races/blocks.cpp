@@ -13,46 +13,52 @@ BlockRef Blocks::allocate(std::uintptr_t address, std::uint64_t size, BlockKind 
     const std::uint32_t number = ++numbers_[static_cast<std::size_t>(kind)];
     auto block =
         std::make_shared<Block>(Block{address, size, kind, number, allocation->place, Shadow(size, allocation)});
-    live_[address] = block;
+    for (auto it = at(address); it != known_.end() && it->first < address + size;) {
+        it = it->second->freed != 0 ? known_.erase(it) : std::next(it);
+    }
+    known_[address] = block;
     return block;
 }
 
 BlockRef Blocks::release(std::uintptr_t address) {
-    const auto found = live_.find(address);
-    if (found == live_.end()) {
-        return nullptr;
+    BlockRef block = retire(address);
+    if (block != nullptr) {
+        known_.erase(address);
     }
-    BlockRef block = std::move(found->second);
-    live_.erase(found);
-    block->freed = newest_action_;
+    return block;
+}
+
+BlockRef Blocks::retire(std::uintptr_t address) {
+    BlockRef block = find(address);
+    if (block != nullptr) {
+        block->freed = newest_action_;
+    }
     return block;
 }
 
 BlockRef Blocks::find(std::uintptr_t address) const {
-    const auto found = live_.find(address);
-    return found == live_.end() ? nullptr : found->second;
+    const auto found = known_.find(address);
+    return found == known_.end() || found->second->freed != 0 ? nullptr : found->second;
 }
 
 void Blocks::restore(BlockRef block) {
     block->freed = 0;
-    live_[block->address] = std::move(block);
+    known_[block->address] = std::move(block);
 }
 
-std::vector<BlockRef> Blocks::release_all(std::uintptr_t begin, std::uint64_t size) {
-    std::vector<BlockRef> released;
-    while (true) {
-        const auto found = live_.lower_bound(begin);
-        if (found == live_.end() || found->first - begin >= size) {
-            return released;
-        }
-        released.push_back(release(found->first));
+void Blocks::release_all(std::uintptr_t begin, std::uint64_t size) {
+    const auto first = known_.lower_bound(begin);
+    auto behind = first;
+    for (; behind != known_.end() && behind->first - begin < size; ++behind) {
+        behind->second->freed = newest_action_;
     }
+    known_.erase(first, behind);
 }
 
 // Returns the block that the address is in, or else the one behind it.
 std::map<std::uintptr_t, BlockRef>::const_iterator Blocks::at(std::uintptr_t address) const {
-    const auto behind = live_.upper_bound(address);
-    const bool is_inside = behind != live_.begin() && std::prev(behind)->second->end() > address;
+    const auto behind = known_.upper_bound(address);
+    const bool is_inside = behind != known_.begin() && std::prev(behind)->second->end() > address;
     return is_inside ? std::prev(behind) : behind;
 }
 
@@ -81,7 +87,7 @@ void Blocks::find(const Access &access, Mode mode, PlaceId place, bool names_par
     if (!access.layout.is_whole()) {
         layout = std::make_shared<const Layout>(united(access.layout, access.size));
     }
-    for (auto it = at(begin); it != live_.end() && it->first < begin + access.size; ++it) {
+    for (auto it = at(begin); it != known_.end() && it->first < begin + access.size; ++it) {
         const auto offset = static_cast<std::int64_t>(begin - it->first);
         const Part part =
             it->second->parts.empty() ? Part{} : part_at(*it->second, offset, names_parts ? access.name : "");
@@ -91,7 +97,7 @@ void Blocks::find(const Access &access, Mode mode, PlaceId place, bool names_par
 
 void Blocks::give_out(std::uintptr_t address, std::uint64_t size, const Part &part) {
     const auto found = at(address);
-    if (found == live_.end() || found->first > address) {
+    if (found == known_.end() || found->first > address) {
         return;
     }
     const std::uint64_t begin = address - found->first;
@@ -108,7 +114,7 @@ void Blocks::give_out(std::uintptr_t address, std::uint64_t size, const Part &pa
 
 void Blocks::name_part(std::uintptr_t address, const char *name) {
     const auto found = at(address);
-    if (found != live_.end() && found->first <= address) {
+    if (found != known_.end() && found->first <= address) {
         part_at(*found->second, static_cast<std::int64_t>(address - found->first), name);
     }
 }

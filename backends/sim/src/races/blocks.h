@@ -1,4 +1,5 @@
-// Memory that the race check knows: live allocations by address, and freed ones while anything refers to them.
+// Memory that the race check knows: allocations by address, live ones and those of which the memory has not been given
+// out again, and freed ones while anything refers to them.
 #pragma once
 
 #include <array>
@@ -60,9 +61,11 @@ class Blocks {
     BlockRef allocate(std::uintptr_t address, std::uint64_t size, BlockKind kind, const UseRef &allocation);
     // Removes the block from the live ones; nullptr if there is none.
     BlockRef release(std::uintptr_t address);
+    // The same, but accesses still find the block until its memory is given out again.
+    BlockRef retire(std::uintptr_t address);
     BlockRef find(std::uintptr_t address) const;  // the live one that begins there; nullptr if there is none
-    void restore(BlockRef block);                 // undoes the release
-    std::vector<BlockRef> release_all(std::uintptr_t begin, std::uint64_t size);
+    void restore(BlockRef block);                 // makes a retired one live again
+    void release_all(std::uintptr_t begin, std::uint64_t size);
     // Appends what an access touches in known memory. `names_parts`: the operand's name is that of the part that it
     // begins with, unless that has a name.
     void find(const Access &access, Mode mode, PlaceId place, bool names_parts, std::vector<Operand> &operands) const;
@@ -73,7 +76,7 @@ class Blocks {
 
   private:
     std::map<std::uintptr_t, BlockRef>::const_iterator at(std::uintptr_t address) const;
-    std::map<std::uintptr_t, BlockRef> live_;
+    std::map<std::uintptr_t, BlockRef> known_;  // live ones and retired ones
     const std::uint64_t &newest_action_;
     std::array<std::uint32_t, kBlockKinds> numbers_{};
 };

@@ -80,6 +80,9 @@ std::string Reports::memory_of(const Block &block, const Part &part) const {
 
 // Explains why nothing orders the two.
 std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane *lane, bool has_ended) const {
+    if (earlier.mode == Mode::Free) {
+        return object({text_field("case", "freed")});
+    }
     if (has_ended || (!earlier.agent.is_task && !later.agent.is_task)) {
         return object({text_field("case", "threads")});
     }
@@ -103,6 +106,14 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
 
 // Proposes the change that would order the two, for the one that was called first and the one after it.
 std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended) const {
+    const auto device = [](const char *name, const Agent &agent) {
+        return agent.device == 0 ? "" : field(name, agent.device);
+    };
+    if (first.mode == Mode::Free) {
+        return object({text_field("case", "free_after"), field("after", frames_of(second.called())),
+                       second.agent.is_task ? field("stream", second.agent.stream) : "",
+                       second.agent.is_task ? device("device", second.agent) : ""});
+    }
     if (is_reuse(first, second)) {
         return object({text_field("case", "record_stream"), field("stream", first.agent.stream),
                        field("before", frames_of(second.part.made))});
@@ -114,9 +125,6 @@ std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended
         return object({text_field("case", "edge"), field("record_after", frames_of(first.added())),
                        field("wait_before", frames_of(second.added()))});
     }
-    const auto device = [](const char *name, const Agent &agent) {
-        return agent.device == 0 ? "" : field(name, agent.device);
-    };
     const bool is_number_reused =
         first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
     if (first.agent.is_task && second.agent.is_task && !is_number_reused) {
