@@ -147,6 +147,11 @@ ORDERED = {
         "with a.capture() as g:\n    copy_async(x, p, a)\n" + TOUCH + "g.launch(a)\na.synchronize()\n" + TOUCH
     ),
     "reads": "copy_async(y, x, a)\ncopy_async(z, x, b)\n",
+    "batches that block": "for i in range(2):\n    copy_batch([(x[:64], p[:64]), (x[64:128], p[:64])])\n",
+    "batch in a host function": (
+        "def move():\n    device.set_current()\n    copy_batch([(x, p), (y, q)])\n"
+        "    access(lib.ACLSIM_ACCESS_WRITE, q.ctypes.data, 64)\na.launch_host_func(move)\n"
+    ),
     "neighbours": "copy_async(x[:2048], p[:2048], a)\ncopy_async(x[2048:], p[2048:], b)\n",
     "columns": (
         "for stream, first in ((a, 0), (b, 32)):\n"
@@ -249,6 +254,14 @@ RACES = {
         "copy_batch_async([(x, p), (x, q)], a)  # batch\n",
         ["write after write: batch, batch"],
     ),
+    "parts of a batch that blocks": (
+        "copy_batch([(x[:64], p[:64]), (x[32:96], q[:64])])  # batch\n",
+        ["write after write: batch, batch"],
+    ),
+    "part of a batch that blocks, and reads what another writes": (
+        "copy_batch([(x[:64], p[:64]), (q[:64], x[:64])])  # batch\n",
+        ["read after write: batch, batch"],
+    ),
     "host read": ("copy_async(p, x, a)  # write\n" + LOOK, ["read after write: write, look"]),
     "host write": (WRITE + TOUCH, ["write after read: write, touch"]),
     "blocking copy": (WRITE + "copy(y, x)  # read\n", RACE),
@@ -332,9 +345,10 @@ def test_a_graph_is_named_by_its_launch_and_a_batch_by_its_parts() -> None:
     ]
     (within,) = (it for it in findings_of(GRAPH_WITHOUT_EDGE) if "fix" in it)
     assert within["fix"]["case"] == "edge"
-    overlap = "copy_batch_async([(x[:64], p[:64]), (x[32:96], q[:64])], stream=a)\n"
-    (parts,) = (it for it in findings_of(overlap) if "fix" in it)
-    assert parts["fix"]["case"] == "batch"
+    for call in ("copy_batch_async([{}], stream=a)", "copy_batch([{}])"):
+        overlap = call.format("(x[:64], p[:64]), (x[32:96], q[:64])")
+        (parts,) = (it for it in findings_of(overlap) if "fix" in it)
+        assert (parts["fix"]["case"], parts["why"]["case"]) == ("batch", "no_wait")
 
 
 def test_no_wait_is_named_between_executions_of_a_graph() -> None:

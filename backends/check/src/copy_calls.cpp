@@ -50,8 +50,10 @@ void add_batch(Check &check, void **dsts, void **srcs, const size_t *sizes, size
 std::vector<Access> of_batch(void **dsts, void **srcs, const size_t *sizes, size_t count) {
     std::vector<Access> accesses;
     for (size_t i = 0; i < count; ++i) {
-        accesses.push_back(writes(dsts[i], sizes[i]));
-        accesses.push_back(reads(srcs[i], sizes[i]));
+        for (Access access : {writes(dsts[i], sizes[i]), reads(srcs[i], sizes[i])}) {
+            access.item = static_cast<std::uint32_t>(i + 1);
+            accesses.push_back(access);
+        }
     }
     return accesses;
 }

@@ -127,6 +127,7 @@ void for_each_item(Simulator &sim, const Batch &batch, std::size_t &fail_index, 
     for (std::size_t i = 0; i < batch.length; ++i) {
         k += k + 1 < batch.attribute_count && batch.first_items[k + 1] == i ? 1 : 0;
         const aclrtMemcpyBatchAttr &attribute = batch.attributes[k];
+        sim.core.note_item();
         try {
             function(require_item(sim, batch, i, attribute),
                      is_device(attribute.dstLoc) ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST);

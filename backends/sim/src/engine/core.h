@@ -247,6 +247,8 @@ class Core {
     void note_unknown_accesses() REQUIRES(engine_lock);
     // Begins a batch: tasks that the call submits from now on are unordered.
     void note_batch() REQUIRES(engine_lock);
+    // The next accesses of the present call are those of the next item of its batch.
+    void note_item() REQUIRES(engine_lock);
     void note_done_with_memory() REQUIRES(engine_lock);  // the call no longer uses its memory
     // Reports that a starting task has read its operands from memory. Observers know the task by the queued task that a
     // model executes it as; a task that starts at once is in no queue.
@@ -483,6 +485,7 @@ class Core::Call {
     Call *outer_;
     std::vector<Access> *accesses_;  // nullptr: none
     std::uint64_t batch_;
+    std::uint32_t item_;
     bool are_accesses_known_;
     bool uses_memory_;  // observers know of accesses that no task has taken over
 };

@@ -124,6 +124,7 @@ void Core::tell_access(const Access &access) {
         call->accesses_->reserve(2);  // a copy has two
     }
     call->accesses_->push_back(access);
+    call->accesses_->back().item = call->item_;
     call->uses_memory_ = true;
     observers_.tell<kMemory>(&Observer::call_accesses, access);
 }
@@ -137,6 +138,12 @@ void Core::note_unknown_accesses() {
 void Core::note_batch() {
     if (Call *const call = Call::t_newest_) {
         call->batch_ = ++batches_;
+    }
+}
+
+void Core::note_item() {
+    if (Call *const call = Call::t_newest_) {
+        ++call->item_;
     }
 }
 
@@ -164,6 +171,7 @@ void Core::Call::begin() {
     outer_ = std::exchange(t_newest_, this);
     accesses_ = nullptr;
     batch_ = 0;
+    item_ = 0;
     are_accesses_known_ = true;
     uses_memory_ = false;
     if (core_->observers_.want(kCalls)) {

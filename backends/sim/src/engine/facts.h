@@ -152,6 +152,7 @@ struct Access {
     AccessMode mode;
     const char *name;  // name of the argument
     Layout layout{};
+    std::uint32_t item = 0;  // in a batch, counted from 1
 };
 
 inline const std::vector<Access> kNoAccesses;

@@ -311,6 +311,7 @@ void Detector::apply(const Now &now, const std::vector<Operand> &operands) {
         use->place = operand.place;
         use->operand = operand.name;
         use->part = operand.part;
+        use->piece += operand.item;
         apply(operand, *use, {*use, now.floor, now.known, now.caller, now.caller_step, now.time});
     }
 }

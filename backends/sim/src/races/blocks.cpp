@@ -91,7 +91,7 @@ void Blocks::find(const Access &access, Mode mode, PlaceId place, bool names_par
         const auto offset = static_cast<std::int64_t>(begin - it->first);
         const Part part =
             it->second->parts.empty() ? Part{} : part_at(*it->second, offset, names_parts ? access.name : "");
-        operands.push_back({it->second, offset, access.size, layout, mode, place, access.name, part});
+        operands.push_back({it->second, offset, access.size, layout, mode, place, access.name, part, access.item});
     }
 }
 

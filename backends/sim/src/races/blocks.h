@@ -53,6 +53,7 @@ struct Operand {
     PlaceId place;
     const char *name;
     Part part{};
+    std::uint32_t item = 0;  // in a batch: its items are not ordered, even if one call waits for all
 };
 
 class Blocks {

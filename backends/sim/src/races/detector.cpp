@@ -2,7 +2,6 @@
 #include "races/detector.h"
 
 #include <algorithm>
-#include <iterator>
 #include <tuple>
 
 namespace aclsim::races {
@@ -412,7 +411,10 @@ void Detector::share(std::uintptr_t address, SharedBlock as) {
 
 void Detector::access(const Caller &caller, std::vector<Operand> operands, PlaceId place) {
     if (Action *const run = find_open(caller.task)) {
-        std::move(operands.begin(), operands.end(), std::back_inserter(run->operands));
+        for (Operand &operand : operands) {
+            operand.item = 0;  // the other calls of the host function come before or after the whole batch
+            run->operands.push_back(std::move(operand));
+        }
         return;
     }
     Owned action = make(Action::Kind::HostAccess, caller.thread);

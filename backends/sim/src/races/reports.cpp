@@ -83,6 +83,9 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
     if (earlier.mode == Mode::Free) {
         return object({text_field("case", "freed")});
     }
+    if (earlier.lane == later.lane) {  // parts of a batch
+        return object({text_field("case", "no_wait")});
+    }
     if (has_ended || (!earlier.agent.is_task && !later.agent.is_task)) {
         return object({text_field("case", "threads")});
     }
@@ -118,7 +121,7 @@ std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended
         return object({text_field("case", "record_stream"), field("stream", first.agent.stream),
                        field("before", frames_of(second.part.made))});
     }
-    if (first.agent.is_task && first.lane == second.lane) {
+    if (first.lane == second.lane) {
         return object({text_field("case", "batch"), field("before", frames_of(second.called()))});
     }
     if (are_of_one_launch(first, second)) {
