@@ -400,6 +400,26 @@ def test_a_counting_notify_orders_behind_all_that_have_added_to_it() -> None:
     assert len(races_of(early.replace(parts["c"], "") + parts["c"], {"ASCEND_RT_SIM_PRODUCT": "950"})) == 1
 
 
+@pytest.mark.parametrize(("product", "case"), [("310P", "synchronize"), ("910B", "event")])
+def test_a_fix_between_devices_is_one_that_the_product_heeds(product: str, case: str) -> None:
+    changes = {
+        "": "",
+        "event": "device.set_current()\ne.record(a)\nfar.set_current()\nd.wait(e)\n",
+        "synchronize": "device.set_current()\na.synchronize()\nfar.set_current()\n",
+    }
+    found = {}
+    for name, change in changes.items():
+        program = (
+            "copy_async(p, x, a)  # write\nfar = Device(1)\nfar.set_current()\nd, m = Stream(), Buffer(4096)\n"
+            f"{change}copy_async(m, p, d)\nd.synchronize()\ndevice.set_current()\n"
+        )
+        found[name] = [it for it in findings_of(program, {"ASCEND_RT_SIM_PRODUCT": product}) if it["kind"] == "race"]
+    (report,) = found[""]
+    assert report["fix"]["case"] == case
+    assert found[case] == found["synchronize"] == []
+    assert bool(found["event"]) == (product == "310P")
+
+
 def test_a_report_counts_and_names_both_places() -> None:
     program = "for i in range(5):\n    e.record(a)\n    " + WRITE + "    b.wait(e)\n    " + READ
     found = findings_of(program)

@@ -82,6 +82,9 @@ class Findings final : public races::Output {
 RaceCheck &RaceCheck::start() {
     static Findings output;
     g_check = new RaceCheck(output, config().follows_host_threads, config().writes_every_count);
+    if (config().product->has(kIgnoresForeignWaits)) {
+        g_check->reports_.let_host_order_devices();
+    }
     return *g_check;
 }
 

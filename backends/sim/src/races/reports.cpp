@@ -130,13 +130,15 @@ std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended
     }
     const bool is_number_reused =
         first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
-    if (first.agent.is_task && second.agent.is_task && !is_number_reused) {
+    const bool host_must_wait =
+        !second.agent.is_task || (host_orders_devices_ && first.agent.device != second.agent.device);
+    if (first.agent.is_task && !host_must_wait && !is_number_reused) {
         return object({text_field("case", "event"), field("record_stream", first.agent.stream),
                        device("record_device", first.agent), field("record_after", frames_of(first.called())),
                        field("wait_stream", second.agent.stream), device("wait_device", second.agent),
                        field("wait_before", frames_of(second.called()))});
     }
-    if (first.agent.is_task && !second.agent.is_task && !has_ended) {
+    if (first.agent.is_task && host_must_wait && !has_ended) {
         return object({text_field("case", second.mode == Mode::Free ? "free_later" : "synchronize"),
                        field("stream", first.agent.stream), device("device", first.agent),
                        field("before", frames_of(second.called()))});

@@ -34,6 +34,8 @@ class Reports {
               const std::string &order);
     void note(const std::string &text);
     void stop() { has_stopped_ = true; }  // reports no more races
+    // The product ignores waits for another device: changes that reports propose need none.
+    void let_host_order_devices() { host_orders_devices_ = true; }
     // Collects waits for hints: a wait that never ordered anything new is redundant.
     void waited(PlaceId place, std::uint32_t stream, bool is_redundant);
     void waited_without_record(PlaceId place, std::uint32_t stream);
@@ -78,6 +80,7 @@ class Reports {
     std::map<PlaceId, Waits> waits_;
     std::set<PlaceId> waits_for_first_record_;
     bool has_stopped_ = false;
+    bool host_orders_devices_ = false;
 };
 
 }  // namespace aclsim::races
