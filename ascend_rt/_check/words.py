@@ -236,8 +236,8 @@ def details(finding: Finding) -> list[str]:
         return [*_columns(waits), *(line.strip() for line in finding.text.splitlines()[1:][-1:])] if waits else []
     if isinstance(finding, Hint):
         frame = innermost(finding.frames)
-        where = "" if finding.stream is None else f"stream {finding.stream}  "
-        return [f"{where}{names.of_call(finding.function, frame)}  {stack(finding.frames)}"]
+        where = "host" if finding.stream is None else f"stream {finding.stream}"
+        return [f"{where}  {names.of_call(finding.function, frame)}  {stack(finding.frames)}"]
     return [f"at {stack(frames)}" for frames in finding.places if frames]
 
 

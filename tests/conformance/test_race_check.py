@@ -472,11 +472,40 @@ def test_a_part_may_get_its_name_after_its_first_use() -> None:
         (WRITE + "a.synchronize()  # wait\n" + READ, {"host_wait": "wait"}),
         (WRITE + "a.synchronize()\ncopy(bytearray(4096), x)\n" + READ, {}),
         (WRITE + "e.record(a); b.wait(e)\n" + READ, {}),
+        (WRITE + "a.synchronize()\n" + TOUCH + READ, {}),
+        (
+            WRITE + "e.record(a); b.wait(e); fill_async(z, 1, b); b.synchronize()\n" + TOUCH + "copy_async(y, z, c)\n",
+            {},
+        ),
+        (
+            "e, f = Event(timing=True), Event(timing=True)\ne.record(a)\n"
+            + WRITE
+            + "f.record(a); f.synchronize(); e.elapsed_time(f)\n"
+            + READ,
+            {},
+        ),
+        (WRITE + "while not a.is_done: pass\n" + READ, {}),
+        (WRITE + "a.close(); a = Stream()\n" + READ, {}),
     ],
 )
 def test_hints(program: str, hints: dict[str, str]) -> None:
     found = [it for it in findings_of(program) if it["kind"] == "hint"]
     assert {it["hint"]: word_at(program, it["frames"]) for it in found} == hints
+
+
+def test_a_hint_names_the_stream_that_waits_unless_the_host_does() -> None:
+    hints = [it for it in findings_of("b.wait(e)\n" + WRITE + "a.synchronize()\n" + READ) if it["kind"] == "hint"]
+    assert {it["hint"]: it["stream"] for it in hints} == {"wait_without_record": 3, "host_wait": None}
+
+
+def test_no_event_is_hinted_at_where_the_product_ignores_it() -> None:
+    program = (
+        "copy_async(p, x, a)\na.synchronize()\nfar = Device(1)\nfar.set_current()\nd, m = Stream(), Buffer(4096)\n"
+        "copy_async(m, p, d)\nd.synchronize()\ndevice.set_current()\n"
+    )
+    for product, count in (("910B", 1), ("310B", 0)):
+        found = findings_of(program, {"ASCEND_RT_SIM_PRODUCT": product})
+        assert sum(it["kind"] == "hint" for it in found) == count, found
 
 
 def reports_of(program: str) -> list[dict[str, Any]]:

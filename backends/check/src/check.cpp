@@ -395,6 +395,7 @@ void Check::wait_for_event(aclrtEvent event, aclrtStream stream, bool is_externa
         bind({{task, {*found->second.record}}});
     } else {
         const StreamState &waiting = streams_.of(stream);
+        detector_.name_stream({waiting.serial, waiting.number, waiting.device});
         detector_.wait(caller(), {waiting.serial, waiting.submitted + 1}, place(),
                        {WaitBinding::State::NeverRecorded, {}, /*has_task=*/false});
     }

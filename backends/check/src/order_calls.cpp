@@ -154,8 +154,8 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-    return FORWARD(aclrtEventElapsedTime, check.learn(check.records_of(startEvent));
-                   check.learn(check.records_of(endEvent)), ms, startEvent, endEvent);
+    return FORWARD(aclrtEventElapsedTime, check.learn(check.records_of(startEvent), aclsim::races::Learned::OfTime);
+                   check.learn(check.records_of(endEvent), aclsim::races::Learned::OfTime), ms, startEvent, endEvent);
 }
 
 // --- notifies --------------------------------------------------------------------------------------------------------

@@ -257,6 +257,11 @@ def test_a_report_of_the_memory_check_has_relative_places(train: Path) -> None:
     ]
 
 
+def test_a_hint_for_the_host_names_no_stream(train: Path) -> None:
+    hint = fake.hint(train) | {"hint": "host_wait", "function": "aclrtSynchronizeStream", "stream": None}
+    assert lines_of(train, hint)[1].startswith("  host  aclrtSynchronizeStream  train.py:10")
+
+
 def outcome(found: findings.Findings, status: int = 0, hints: bool = False) -> Outcome:
     return Outcome(Program(["python", "train.py"], status), found, hints)
 

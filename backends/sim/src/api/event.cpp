@@ -423,11 +423,12 @@ void require_record(const Event &event) REQUIRES(engine_lock) {
     }
 }
 
-void require_time(const Event &event) REQUIRES(engine_lock) {
+void require_time(const Simulator &sim, const Event &event) REQUIRES(engine_lock) {
     if (!event.is_complete()) {
         fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the record of event %p is not complete; synchronize it first",
              event.handle());
     }
+    sim.core.note_queried(event.record_point());
 }
 
 }  // namespace
@@ -630,8 +631,8 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
         require_record(start);
         require_record(end);
         if (!is_unsigned) {
-            require_time(start);
-            require_time(end);
+            require_time(sim, start);
+            require_time(sim, end);
         }
         const std::uint64_t ticks = end.ticks() - start.ticks();
         const double difference = is_unsigned ? static_cast<double>(ticks) : static_cast<double>(std::int64_t(ticks));
@@ -645,7 +646,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
         require(timestamp, "timestamp");
         const Event &found = require_uncaptured(require_event(sim, event));
         require_record(found);
-        require_time(found);
+        require_time(sim, found);
         *timestamp = found.ticks() / (config().product->ticks_per_ms / 1000);
     });
 }

@@ -26,8 +26,11 @@ namespace {
 bool begins_with(const char *text, const char *prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
 races::Learned learned_by(HostSync how) {
-    const bool is_of_event = current_call() != nullptr && std::strstr(current_function(), "Event") != nullptr;
+    const char *const function = current_function();
+    const bool is_of_time = begins_with(function, "aclrtEvent");  // elapsed times and time stamps
+    const bool is_of_event = std::strstr(function, "Event") != nullptr;
     return how == HostSync::QueriedQuietly              ? races::Learned::Quietly
+           : is_of_time                                 ? races::Learned::OfTime
            : how == HostSync::CalledBack || is_of_event ? races::Learned::OfTask
                                                         : races::Learned::OfStream;
 }
@@ -125,6 +128,11 @@ PlaceId RaceCheck::place_of(const Stream &stream, const Task &task) {
 }
 
 // --- streams and tasks -----------------------------------------------------------------------------------------------
+
+void RaceCheck::stream_created(const Moment &, const Stream &stream) {
+    const Guard guard(mutex_);
+    detector_.name_stream(name_of(stream));
+}
 
 void RaceCheck::stream_destroyed(const Moment &, const Stream &stream) {
     const Guard guard(mutex_);

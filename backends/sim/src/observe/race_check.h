@@ -23,6 +23,7 @@ class RaceCheck final : public Observer, public SubmissionCalls {
     static void finish_all();  // completes the findings; does nothing without a check
     RaceCheck(races::Output &output, bool separates_threads, bool writes_every_count);
 
+    void stream_created(const Moment &, const Stream &) override REQUIRES(engine_lock);
     void stream_destroyed(const Moment &, const Stream &) override REQUIRES(engine_lock);
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
     void started(const Moment &, const Stream &, const Task &, std::uint32_t) override REQUIRES(engine_lock);

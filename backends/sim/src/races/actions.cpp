@@ -57,8 +57,8 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
     }
     const Step step = source->step_of(before.sequence);
     const bool is_known = knowledge.of(source->id) >= step;
-    if (before.wait != 0) {
-        reports_.waited(before.wait, lane.number, action.is_task() && is_known);
+    if (before.wait != 0 && !lane.is_host) {
+        reports_.waited(before.wait, lane.number, is_known);
     }
     if (is_known && lane.is_host) {
         return;
@@ -237,13 +237,17 @@ void Detector::take_host_order(Action &action) {
     ClockRef &target = gives || action.is_quiet ? given : lane.known;
     Knowledge knowledge(target);
     join_groups(knowledge, lane, action);
+    const bool waits = !action.is_quiet && !gives && action.place != 0;
     for (const Before &before : action.after) {
+        const Lane *const source = find_lane(before.stream);
+        if (source != nullptr && action.is_use) {
+            note_use_by_host(source->id, source->step_of(before.sequence));
+        }
         if (before.group == 0) {
             join(knowledge, lane, action, before);
         }
-        const Lane *const source = find_lane(before.stream);
-        if (source != nullptr && !action.is_quiet && !gives && action.place != 0) {
-            host_waits_[source->id] = {action.place, source->step_of(before.sequence)};
+        if (source != nullptr && waits) {
+            host_waits_[source->id] = {action.place, source->step_of(before.sequence), source->device};
         }
     }
     for (std::size_t i = gives ? 1 : 0; i < action.gifts.size(); ++i) {
@@ -259,6 +263,9 @@ void Detector::take_host_order(Action &action) {
         knowledge.learn(given);
     }
     target = std::move(knowledge).result();
+    if (waits) {
+        lane.note_host_wait(action.place);
+    }
     if (gives) {
         *action.gifts.front() = {true, target};
     }
@@ -316,17 +323,42 @@ void Detector::apply(const Now &now, const std::vector<Operand> &operands) {
     }
 }
 
+// Notes that the host needs the end of a task: the reason for the wait by which a thread came to know it, and for those
+// behind that which brought no more. Among them may be a query whose answer was luck.
+void Detector::note_use_by_host(LaneId lane, Step step) {
+    for (const auto &host : hosts_) {
+        const auto &waits = host.second->host_waits;
+        const auto first = std::partition_point(waits.begin(), waits.end(),
+                                                [&](const Lane::HostWait &it) { return it.known->of(lane) < step; });
+        for (auto it = first; it != waits.end() && it->known == first->known; ++it) {
+            reports_.used_wait_of_host(it->place, /*by_task=*/false);
+        }
+    }
+}
+
 // Notes the reason for a wait of the host: an access by the host itself, or only by tasks of other streams, for which
 // an event would do.
 void Detector::note_use_of_wait(const Operand &operand, const Use &use) {
     Block &block = *operand.block;
-    const auto waited = host_waits_.find(block.writer);
-    if (block.written != 0 && waited != host_waits_.end() && block.written <= waited->second.step) {
-        if (!use.agent.is_task || use.lane != block.writer) {
-            reports_.used_wait_of_host(waited->second.place, use.agent.is_task);
-        }
+    if (!use.agent.is_task) {
+        const Use *newest = nullptr;
+        each_piece(operand, [&](std::uint64_t begin, std::uint64_t end) {
+            block.shadow.each(begin, end, [&](std::uint64_t, std::uint64_t, const UseRef &earlier) {
+                if (earlier.get() != newest && earlier->agent.is_task && conflict(earlier->mode, use.mode)) {
+                    newest = earlier.get();
+                    note_use_by_host(earlier->lane, earlier->step);
+                }
+            });
+        });
+        return;
     }
-    if (use.agent.is_task && is_write(use.mode)) {
+    const auto waited = host_waits_.find(block.writer);
+    if (block.written != 0 && use.lane != block.writer && waited != host_waits_.end() &&
+        block.written <= waited->second.step) {
+        const bool is_for_task = reports_.has_waits_between(waited->second.device, use.agent.device);
+        reports_.used_wait_of_host(waited->second.place, is_for_task);
+    }
+    if (is_write(use.mode)) {
         block.writer = use.lane;
         block.written = use.step;
     }
@@ -336,6 +368,7 @@ void Detector::apply(const Operand &operand, Use &use, const Now &now) {
     const UseRef kept(&use);
     Block &block = *operand.block;
     conflicts_.clear();
+    note_use_of_wait(operand, now.use);
     bool is_exact = true;
     const bool is_listed = each_piece(operand, [&](std::uint64_t begin, std::uint64_t end) {
         is_exact = block.shadow.access(begin, end, kept, now, conflicts_) && is_exact;
@@ -347,7 +380,6 @@ void Detector::apply(const Operand &operand, Use &use, const Now &now) {
                                : "an allocation was accessed in more than " + std::to_string(Shadow::kMostSegments) +
                                      " different pieces: older accesses to it were forgotten");
     }
-    note_use_of_wait(operand, now.use);
     for (const Conflict &conflict : conflicts_) {
         reports_.race(
             block, conflict, now.use,

@@ -29,6 +29,10 @@ Lane &Detector::lane_of(std::uint64_t serial) {
     }
     auto lane = std::make_unique<Lane>();
     lane->serial = serial;
+    if (const auto name = names_.find(serial); name != names_.end()) {
+        lane->number = name->second.number;
+        lane->device = name->second.device;
+    }
     if (vacant_.empty()) {
         lane->id = lanes_++;
     } else {
@@ -240,6 +244,7 @@ void Detector::withdraw(Point task) {
 }
 
 void Detector::end_stream(std::uint64_t stream, const Caller &caller) {
+    names_.erase(stream);
     if (find_lane(stream) != nullptr) {
         Owned action = make(Action::Kind::StreamEnds, caller.thread);
         action->launch.stream = stream;
@@ -328,6 +333,7 @@ void Detector::learn(const Caller &caller, Point task, PlaceId place, Learned ho
     }
     Owned action = make(Action::Kind::HostLearns, caller.thread);
     action->is_quiet = how == Learned::Quietly;
+    action->is_use = how == Learned::OfTime;
     action->place = place;
     add_to(*action);
     enqueue(std::move(action));
@@ -401,7 +407,7 @@ void Detector::share(std::uintptr_t address, SharedBlock as) {
     }
     sharing_.start();
     block->shared = std::move(as);
-    block->shadow.each([&](std::uint64_t begin, std::uint64_t end, const UseRef &use) {
+    block->shadow.each(0, block->size, [&](std::uint64_t begin, std::uint64_t end, const UseRef &use) {
         sharing_.access(*block, begin, end, {*use, use->step, Clock(), use->lane, use->step, 0});
     });
     for (const auto &host : hosts_) {

@@ -41,6 +41,7 @@ struct Caller {
 // Knowledge that the host gains with the end of a task.
 enum class Learned : std::uint8_t {
     OfTask,
+    OfTime,    // the time at which it ended
     OfStream,  // it has nothing to do: waits that needed no task are over, too
     Quietly,  // by a query for a library's purposes: only frees, and uses of memory that is given out again, come after
 };
@@ -61,6 +62,8 @@ class Detector {
         : reports_(reports), sharing_(reports, output), separates_threads_(separates_threads) {}
 
     // --- streams and tasks ------------------------------------------------------------------------------------------
+    // Names a stream before its first task.
+    void name_stream(const StreamName &stream) { names_[stream.serial] = stream; }
     void submit(const StreamName &stream, std::uint64_t sequence, const Submitted &how, std::vector<Operand> operands);
     // Submits a task without accesses that is over already.
     void pass(const StreamName &stream, std::uint64_t sequence, const Submitted &how);
@@ -111,6 +114,7 @@ class Detector {
     struct HostWait {
         PlaceId place;
         Step step;
+        std::uint32_t device;
     };
     // A wait may be bound to a record of a stream that another thread has destroyed.
     struct EndedStream {
@@ -161,6 +165,7 @@ class Detector {
                                       const Before &before);
     void apply(const Now &now, const std::vector<Operand> &operands);
     void note_use_of_wait(const Operand &operand, const Use &use);
+    void note_use_by_host(LaneId lane, Step step);
     void apply(const Operand &operand, Use &use, const Now &now);
 
     Reports &reports_;
@@ -173,6 +178,7 @@ class Detector {
     std::deque<Owned> queue_;  // in the order of calls, not yet seen
     std::vector<Owned> spare_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Lane>> streams_;  // by serial number
+    std::unordered_map<std::uint64_t, StreamName> names_;               // of streams that have not ended
     mutable Lane *newest_ = nullptr;                                    // the stream that was looked for last
     std::map<std::uint32_t, std::unique_ptr<Lane>> hosts_;              // by thread; 0: all threads
     std::pair<std::uint32_t, Lane *> newest_host_{};                    // the one that was looked for last

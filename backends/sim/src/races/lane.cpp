@@ -8,6 +8,7 @@ namespace aclsim::races {
 namespace {
 
 constexpr std::size_t kMostChanges = 4096;
+constexpr std::size_t kMostHostWaits = 256;
 
 // Halves the older half of the history. A step between two changes then counts as the later one: order may be assumed
 // that is not there, so that a race may be missed, but none is invented.
@@ -50,6 +51,16 @@ void Lane::set_known(Step from, ClockRef now) {
         history.back().known = known;
     } else {
         history.push_back({from, known});
+    }
+}
+
+void Lane::note_host_wait(PlaceId place) {
+    if (!host_waits.empty() && host_waits.back().place == place && host_waits.back().known == known) {
+        return;  // as in a loop of queries
+    }
+    host_waits.push_back({place, known});
+    if (host_waits.size() > kMostHostWaits) {
+        host_waits.pop_front();  // the next one takes its place
     }
 }
 

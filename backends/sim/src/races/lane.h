@@ -50,6 +50,7 @@ struct ActionFields {
     bool is_over = true;  // false: a task that has neither ended nor been dropped
     bool is_dropped = false;
     bool is_quiet = false;       // HostLearns: only frees come after the task
+    bool is_use = false;         // HostLearns: the host needs the end of the task
     std::uint64_t number = 0;    // in the order of calls
     std::uint64_t time = 0;      // of the call; 0: before this process shared anything
     std::uint64_t sequence = 0;  // of a task, in its stream,
@@ -134,6 +135,12 @@ struct Lane {
         Step caller_step;
     };
     std::deque<Call> calls;
+    // Newest waits of a host thread, and what it knew after each.
+    struct HostWait {
+        PlaceId place;
+        ClockRef known;
+    };
+    std::deque<HostWait> host_waits;
     std::unordered_map<LaneId, Source> sources;
     VainWait vain;                                     // newest wait, if it brought no order
     VainWait early_vain;                               // the same for the next task
@@ -161,6 +168,7 @@ struct Lane {
     }
     const Call *call_of(std::uint64_t sequence) const;
     void set_known(Step from, ClockRef now);
+    void note_host_wait(PlaceId place);
     void add_early(const Before &before);
     Action *find_open(std::uint64_t sequence) const;
     void close(const Action &action);  // which is open

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "races/fields.h"
 
@@ -39,6 +40,12 @@ bool is_reuse(const Use &first, const Use &second) {
 // A tensor is named by the first operator that uses it, which may come after another task.
 const Part &named(const Part &first, const Part &second) {
     return first.name == nullptr && first.number == second.number ? second : first;
+}
+
+// Queries, pageable copies and the ends of streams wait, too, but not only for order.
+bool is_synchronization(const char *function) {
+    constexpr std::string_view kPrefix = "aclrtSynchronize";
+    return std::string_view(function).substr(0, kPrefix.size()) == kPrefix;
 }
 
 bool are_of_one_launch(const Use &first, const Use &second) {
@@ -130,8 +137,7 @@ std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended
     }
     const bool is_number_reused =
         first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
-    const bool host_must_wait =
-        !second.agent.is_task || (host_orders_devices_ && first.agent.device != second.agent.device);
+    const bool host_must_wait = !second.agent.is_task || !has_waits_between(first.agent.device, second.agent.device);
     if (first.agent.is_task && !host_must_wait && !is_number_reused) {
         return object({text_field("case", "event"), field("record_stream", first.agent.stream),
                        device("record_device", first.agent), field("record_after", frames_of(first.called())),
@@ -220,14 +226,15 @@ void Reports::finish() {
     const auto hint = [&](PlaceId place, const Waits &waits, const char *what, std::uint64_t count) {
         const std::uint64_t id = output_.number();
         output_.write(object({text_field("kind", "hint"), field("id", id), text_field("hint", what),
-                              text_field("function", places_[place].function), field("stream", waits.stream),
+                              text_field("function", places_[place].function),
+                              waits.stream ? field("stream", *waits.stream) : field("stream", "null"),
                               field("count", count), field("frames", frames_of(place))}));
     };
     for (const auto &it : waits_) {
         if (it.second.redundant > 0 && it.second.useful == 0) {
             hint(it.first, it.second, "redundant_wait", it.second.redundant);
         }
-        if (it.second.for_tasks > 0 && it.second.for_host == 0) {
+        if (it.second.for_tasks > 0 && it.second.for_host == 0 && is_synchronization(places_[it.first].function)) {
             hint(it.first, it.second, "host_wait", it.second.for_tasks);
         }
         if (it.second.unbound > 0) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -36,12 +37,15 @@ class Reports {
     void stop() { has_stopped_ = true; }  // reports no more races
     // The product ignores waits for another device: changes that reports propose need none.
     void let_host_order_devices() { host_orders_devices_ = true; }
+    bool has_waits_between(std::uint32_t device, std::uint32_t other) const {
+        return device == other || !host_orders_devices_;
+    }
     // Collects waits for hints: a wait that never ordered anything new is redundant.
     void waited(PlaceId place, std::uint32_t stream, bool is_redundant);
     void waited_without_record(PlaceId place, std::uint32_t stream);
     // The wait is for an event that keeps its first record until it is reset.
     void waited_for_first_record(PlaceId place) { waits_for_first_record_.insert(place); }
-    // Memory that a task has written before a wait of the host is used after it.
+    // The host, or a task for which an event would do, needs what was done before a wait of the host.
     void used_wait_of_host(PlaceId place, bool by_task);
     // Writes the final counts, and the hints.
     void finish();
@@ -59,7 +63,7 @@ class Reports {
         std::uint64_t written = 0;
     };
     struct Waits {
-        std::uint32_t stream = 0;
+        std::optional<std::uint32_t> stream{};  // none: the host waits
         std::uint64_t redundant = 0;
         std::uint64_t useful = 0;
         std::uint64_t unbound = 0;

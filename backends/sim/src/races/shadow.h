@@ -77,17 +77,20 @@ class Shadow {
     void forget(std::uint64_t begin, std::uint64_t end, const Now &now);
     std::size_t segments() const { return count_; }
     std::uint64_t size() const { return size_; }
-    // Calls the function with the bytes and the access for every remembered one.
+    // Calls the function with the bytes and the access for every remembered one of the segments that have some of the
+    // bytes.
     template <class Function>
-    void each(Function function) const {
-        for (Position at{0, 0}; at.chunk < chunks_.size(); ++at.chunk) {
-            for (at.index = 0; at.index < chunks_[at.chunk]->list.size(); ++at.index) {
-                const Segment &segment = chunks_[at.chunk]->list[at.index];
-                const auto call = [&](const UseRef &use) { function(segment.begin, end_of(at), use); };
-                segment.writes.each(call);
-                segment.reads.each(call);
+    void each(std::uint64_t begin, std::uint64_t end, Function function) const {
+        Position at = find(begin);
+        do {
+            const Segment &segment = chunks_[at.chunk]->list[at.index];
+            if (segment.begin >= end) {
+                return;
             }
-        }
+            const auto call = [&](const UseRef &use) { function(segment.begin, end_of(at), use); };
+            segment.writes.each(call);
+            segment.reads.each(call);
+        } while (next(at));
     }
 
   private:
