@@ -96,11 +96,12 @@ class PinnedGuard final : public Observer {
     std::mutex mutex_;
     Blocks blocks_;
     std::size_t use_count_ = 0;
+    // Newest access that the program has noted, until pages are closed again.
     struct {
         std::uint32_t thread = 0;
         Address begin = 0, end = 0;
         bool is_write = false;
-    } noted_;  // newest access that the program has noted, until pages are closed again
+    } noted_;
     std::atomic<bool> has_opened_{false};  // looked at without the mutex, too: most facts are not about memory
     std::atomic<bool> library_has_opened_{false};
     // Order between tasks that the program has not learned of: before, by the task after it.
