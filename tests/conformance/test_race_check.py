@@ -101,6 +101,32 @@ ORDERED = {
         + READ
         + "k.record(b); n.wait(b)\n"
     ),
+    "notify that a graph waits for, too": (
+        NOTIFY
+        + "with c.capture() as g:\n    n.wait(c)\n"
+        + "n.record(a); g.launch(c)\ne.record(c); a.wait(e)\n"
+        + WRITE
+        + "n.record(a); n.wait(b)\n"
+        + READ
+    ),
+    "notify whose former record was aborted": (
+        NOTIFY
+        + BUSY
+        + "n.record(a)\nthreading.Timer(0.05, started.set).start()\nok(lib.aclrtStreamAbort(raw(a)))\n"
+        + WRITE
+        + "n.record(a); n.wait(b)\n"
+        + READ
+    ),
+    "manual event whose former record was aborted": (
+        MANUAL
+        + BUSY
+        + RECORD_A
+        + "threading.Timer(0.05, started.set).start()\nok(lib.aclrtStreamAbort(raw(a)))\n"
+        + WRITE
+        + RECORD_A
+        + AWAIT_MANUAL
+        + READ
+    ),
     "first record of a manual event, whose stream is busy": (
         BUSY + WRITE + MANUAL + RECORD_A + RECORD_C + AWAIT_MANUAL + READ + "started.set()\n"
     ),

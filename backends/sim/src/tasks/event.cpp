@@ -79,6 +79,9 @@ class RecordTask final : public Task {
     // stream (events_streams_sync.md section 0.2). Otherwise the record remains, and never completes.
     void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         leave(stream);
+        if (signal_ && signal_->first_called == stream.point(*this)) {
+            signal_->first_called = {};
+        }
         if (!is_newest()) {
             return;
         }
@@ -271,11 +274,11 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     }
 }
 
-// The bit is set by the first record in the order of calls, or one that is called later runs before it by chance. A
-// record that a model keeps has no such place.
+// The first record in the order of calls sets the bit. Another one may run before it, but only by chance.
 void Event::note_record_call(const Stream &stream) {
-    Point &first = signal()->first_called;
-    first = !stream.executes_tasks ? Point() : first == Point() ? stream.next() : first;
+    Signal &own = *signal();
+    own.has_kept_uses = own.has_kept_uses || !stream.executes_tasks;
+    own.first_called = own.has_kept_uses ? Point() : own.first_called == Point() ? stream.next() : own.first_called;
 }
 
 std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
@@ -377,6 +380,7 @@ void Event::reset(Core &core, Lock &lock, Stream &stream) {
     const Ref<Event> self(this);
     core.admit(lock, stream);
     signal()->first_called = {};
+    signal()->has_kept_uses = signal()->has_kept_uses || !stream.executes_tasks;
     core.submit(stream, ResetTask(signal()));
     was_reset_ = true;
 }

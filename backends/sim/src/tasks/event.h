@@ -63,8 +63,10 @@ class Signal final : public RefCounted {
     void set(Core &core, const Point &record) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) { set_ = false; }
 
-    // First record since the last reset, by their calls: kept while an observer wants the order.
+    // First record since the last reset, by their calls: known while an observer wants the order, and no model keeps a
+    // use of the event, whose executions have no place among them.
     Point first_called GUARDED_BY(engine_lock);
+    bool has_kept_uses GUARDED_BY(engine_lock) = false;
     PendingTasks records;                                     // records that will set it
     std::uint64_t newest_record GUARDED_BY(engine_lock) = 0;  // number of the newest record that used it
     Waiters waiters;

@@ -69,7 +69,10 @@ class NotifyRecordTask final : public Task {
         notify_->waiters_.wake(core_);
         return Start::Done;
     }
-    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) { notify_->records_.remove(stream, *this); }
+    void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
+        notify_->records_.remove(stream, *this);
+        notify_->forget_record(stream.point(*this));
+    }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { notify_->records_.add(stream, *this); }
 
   private:
@@ -247,9 +250,14 @@ void Notify::note_change(const Change &change, bool replaces, std::uint32_t form
     }
 }
 
+// Executions of what a model keeps have no place in the order of calls, nor have other processes.
+bool Notify::is_in_order_of_calls(const Stream &stream) {
+    has_kept_uses_ = has_kept_uses_ || !stream.executes_tasks;
+    return !has_kept_uses_ && !is_shared();
+}
+
 void Notify::note_record_call(const Stream &stream) {
-    if (!stream.executes_tasks) {
-        has_kept_records_ = true;  // their executions have no place in the order of calls
+    if (!is_in_order_of_calls(stream)) {
         return;
     }
     const auto ahead = std::find_if(ahead_.begin(), ahead_.end(), [](const Ahead &it) { return it.record == Point(); });
@@ -262,7 +270,7 @@ void Notify::note_record_call(const Stream &stream) {
 }
 
 std::vector<Point> Notify::note_wait_call(const Stream &stream) {
-    if (has_kept_records_ || !stream.executes_tasks || is_shared()) {
+    if (!is_in_order_of_calls(stream)) {
         return {};
     }
     if (called_.empty()) {
@@ -274,6 +282,10 @@ std::vector<Point> Notify::note_wait_call(const Stream &stream) {
 std::vector<Point> Notify::called_after(const Point &wait) const {
     const auto found = find_ahead(wait);
     return found == ahead_.end() || found->record == Point() ? std::vector<Point>() : std::vector<Point>{found->record};
+}
+
+void Notify::forget_record(const Point &record) {
+    called_.erase(std::remove(called_.begin(), called_.end(), record), called_.end());
 }
 
 void Notify::forget_wait(const Point &wait) {

@@ -60,6 +60,7 @@ class AnyNotify : public Object {
     virtual std::vector<Point> note_wait_call(const Stream &) REQUIRES(engine_lock) { return {}; }
     // Returns the first record that was called after the wait, if none was before it.
     virtual std::vector<Point> called_after(const Point &) const REQUIRES(engine_lock) { return {}; }
+    virtual void forget_record(const Point &) REQUIRES(engine_lock) {}
     virtual void forget_wait(const Point &) REQUIRES(engine_lock) {}
 
     Waiters waiters_;
@@ -127,6 +128,7 @@ class Notify final : public AnyNotify {
     void note_record_call(const Stream &stream) override REQUIRES(engine_lock);
     std::vector<Point> note_wait_call(const Stream &stream) override REQUIRES(engine_lock);
     std::vector<Point> called_after(const Point &wait) const override REQUIRES(engine_lock);
+    void forget_record(const Point &record) override REQUIRES(engine_lock);
     void forget_wait(const Point &wait) override REQUIRES(engine_lock);
 
   private:
@@ -143,6 +145,7 @@ class Notify final : public AnyNotify {
     static_assert(sizeof(Shared) <= SharedMemory::kFirstBytes);
 
     std::atomic<std::uint32_t> bit_{0};
+    bool is_in_order_of_calls(const Stream &stream) REQUIRES(engine_lock);
     // Open wait that no record was called before, and the first one after it.
     struct Ahead {
         Point wait;
@@ -154,7 +157,7 @@ class Notify final : public AnyNotify {
 
     std::vector<Point> called_ GUARDED_BY(engine_lock);  // records since the newest wait, by their calls
     std::vector<Ahead> ahead_ GUARDED_BY(engine_lock);
-    bool has_kept_records_ GUARDED_BY(engine_lock) = false;
+    bool has_kept_uses_ GUARDED_BY(engine_lock) = false;
     std::shared_ptr<SharedMemory> shared_;
 };
 

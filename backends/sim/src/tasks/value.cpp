@@ -152,8 +152,8 @@ std::vector<Point> Values::candidates(const History &of, std::size_t from, std::
     called.erase(std::remove_if(called.begin(), called.end(),
                                 [&](const Written &it) { return !is_satisfied(it.value, value, flag); }),
                  called.end());
-    std::sort(called.begin(), called.end(),
-              [](const Written &one, const Written &other) { return one.call < other.call; });
+    std::stable_sort(called.begin(), called.end(),
+                     [](const Written &one, const Written &other) { return one.call < other.call; });
     std::vector<Point> found;
     for (const Written &it : called) {
         const auto is_of_stream = [&](const Point &other) { return other.stream == it.task.stream; };
