@@ -41,9 +41,10 @@ UNSEEN = {
     "graph beside a task",
     "model that the host does not wait for",
     "use after the free, in its order",
+    "value that is there",
 }
-"""Races that need facts which only the simulator has: that a wait has failed, what a graph does, and which memory is
-free."""
+"""Races that need facts which only the simulator has: that a wait has failed, what a graph does, which memory is free,
+and what it holds."""
 
 FATAL = {"free before the task runs, which waits"}
 """Races at whose second access the vendor's library may end the process, as the double does."""

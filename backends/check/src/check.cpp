@@ -265,9 +265,9 @@ void Check::add_launch(aclrtStream stream, aclrtFuncHandle function, const Decla
 
 // --- order -----------------------------------------------------------------------------------------------------------
 
-void Check::order(Point before, Point after) {
-    detector_.order({before, after, Ordering::Event});
-    if (StreamState *const stream = streams_.find(after.stream)) {
+void Check::order(Point before, Point after, Edge::Choice choice) {
+    detector_.order({before, after, Ordering::Event, /*process=*/0, choice});
+    if (StreamState *const stream = choice == Edge::Choice::Other ? nullptr : streams_.find(after.stream)) {
         stream->order.push_back({after.sequence, before});
     }
 }
@@ -277,8 +277,13 @@ void Check::order_after_all(Point task) { detector_.order({{}, task, Ordering::I
 
 void Check::bind(const std::vector<Bound> &bound) {
     for (const Bound &it : bound) {
-        for (const Point &record : it.records) {
-            order(record, it.wait);
+        const Points &records = it.match.records;
+        const bool is_choice = it.match.is_any && records.size() > 1;
+        for (const Point &record : records) {
+            order(record, it.wait,
+                  !is_choice                  ? Edge::Choice::Sole
+                  : record == records.front() ? Edge::Choice::Taken
+                                              : Edge::Choice::Other);
         }
         end_task(it.wait);
     }
@@ -292,6 +297,26 @@ void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
     }
     detector_.wait(caller(), wait.task, place(), {WaitBinding::State::Any});
     bind(condition.add(std::move(wait)));
+}
+
+// Records of the streams may have been dropped.
+void Check::note_abort(const Points &newest) {
+    const auto note = [&](Condition &condition) {
+        condition.is_unseen = condition.is_unseen || std::any_of(newest.begin(), newest.end(), [&](const Point &it) {
+                                  return condition.has_record_of(it.stream);
+                              });
+    };
+    for (const auto &it : conditions_) {
+        note(*it.second);
+    }
+    for (const auto &it : words_) {
+        note(*it.second);
+    }
+    for (const auto &it : events_) {
+        if (it.second.manual != nullptr) {
+            note(*it.second.manual);
+        }
+    }
 }
 
 // Nothing can satisfy the waits any more, but a call that was not seen.
@@ -313,7 +338,7 @@ void Check::destroy_condition(const void *object) {
 Latch &Check::word(void *address) {
     std::unique_ptr<Latch> &known = words_[as_integer(address)];
     if (known == nullptr) {
-        known = std::make_unique<Latch>();
+        known = std::make_unique<Latch>(/*takes_first=*/false);
     }
     known->note_unseen(unseen());
     known->is_unseen = known->is_unseen || may_be_shared(address);
@@ -392,7 +417,7 @@ void Check::wait_for_event(aclrtEvent event, aclrtStream stream, bool is_externa
     } else if (found->second.record) {
         const Point task = add_open_task(stream);
         detector_.wait(caller(), task, place(), {WaitBinding::State::Record, *found->second.record});
-        bind({{task, {*found->second.record}}});
+        bind({{task, {{*found->second.record}}}});
     } else {
         const StreamState &waiting = streams_.of(stream);
         detector_.name_stream({waiting.serial, waiting.number, waiting.device});

@@ -87,6 +87,7 @@ class Check {
     std::uint64_t unseen() const { return launches_ + graphs_; }
 
     // The host learns that the tasks are over, from a query or a wait, or for the purposes of a library.
+    void note_abort(const Points &newest);
     void learn(const Points &tasks, races::Learned how = races::Learned::OfTask);
     races::Learned how_query_is_made(aclrtEvent event = nullptr) const;
     Points newest_of(aclrtStream stream);
@@ -134,7 +135,7 @@ class Check {
     StreamState *running(aclrtStream stream);  // nullptr if the stream's tasks are kept
     bool is_captured(aclrtStream stream) const;
     Point submit(StreamState &stream, std::vector<races::Operand> operands, std::uint64_t batch);
-    void order(Point before, Point after);
+    void order(Point before, Point after, Edge::Choice choice = Edge::Choice::Sole);
     void order_after_all(Point task);
     Points newest_of_all();
     void bind(const std::vector<Bound> &bound);

@@ -1,6 +1,7 @@
 #include "condition.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace aclsim::wrapped {
@@ -24,8 +25,8 @@ std::vector<Bound> Condition::settle() {
     }
     std::deque<Wait> open;
     for (Wait &wait : open_) {
-        if (std::optional<Points> records = match(wait)) {
-            bound.push_back({wait.task, std::move(*records)});
+        if (std::optional<Match> found = match(wait)) {
+            bound.push_back({wait.task, std::move(*found)});
         } else {
             open.push_back(std::move(wait));
         }
@@ -33,6 +34,17 @@ std::vector<Bound> Condition::settle() {
     open_ = std::move(open);
     return bound;
 }
+
+namespace {
+
+// Adds the task unless there is an earlier one of its stream.
+void add_first(Points &tasks, Point task) {
+    if (std::none_of(tasks.begin(), tasks.end(), [&](const Point &it) { return it.stream == task.stream; })) {
+        tasks.push_back(task);
+    }
+}
+
+}  // namespace
 
 // --- values that stay ------------------------------------------------------------------------------------------------
 
@@ -45,18 +57,30 @@ std::vector<Bound> Latch::record(Point task, std::uint64_t value, std::uint64_t 
     return settle();
 }
 
-// The oldest accepted value satisfies the wait, unless it may have been replaced unseen: then any of them does.
-std::optional<Points> Latch::match(const Wait &wait) {
-    Points accepted;
-    for (const Record &it : records_) {
-        if (wait.accepts(it.value)) {
-            accepted.push_back(it.task);
-            if (it.unseen == unseen_) {
-                break;
-            }
+bool Latch::has_record_of(std::uint64_t stream) const {
+    return std::any_of(records_.begin(), records_.end(), [=](const Record &it) { return it.task.stream == stream; });
+}
+
+// The oldest accepted value of any stream satisfies the wait. If one may have been replaced unseen, the wait is taken
+// to come after all of them.
+std::optional<Match> Latch::match(const Wait &wait) {
+    const auto accepts = [&](const Record &it) { return wait.accepts(it.value); };
+    auto at = std::find_if(records_.begin(), records_.end(), accepts);
+    if (at == records_.end()) {
+        return std::nullopt;
+    }
+    Match found{{}, at->unseen == unseen_};
+    for (; at != records_.end(); at = std::find_if(std::next(at), records_.end(), accepts)) {
+        if (found.is_any) {
+            add_first(found.records, at->task);
+        } else {
+            found.records.push_back(at->task);
+        }
+        if (at->unseen == unseen_ && (!found.is_any || takes_first_)) {
+            break;
         }
     }
-    return accepted.empty() ? std::nullopt : std::optional(std::move(accepted));
+    return found;
 }
 
 // --- notifies --------------------------------------------------------------------------------------------------------
@@ -66,13 +90,20 @@ std::vector<Bound> Notify::record(Point task) {
     return settle();
 }
 
-std::optional<Points> Notify::match(const Wait &) {
+bool Notify::has_record_of(std::uint64_t stream) const {
+    return std::any_of(records_.begin(), records_.end(), [=](const Point &it) { return it.stream == stream; });
+}
+
+std::optional<Match> Notify::match(const Wait &) {
     if (records_.empty()) {
         return std::nullopt;
     }
-    const Point taken = records_.front();
+    Match found{{}, true};
+    for (const Point &record : records_) {
+        add_first(found.records, record);
+    }
     records_.pop_front();
-    return Points{taken};
+    return found;
 }
 
 // --- counting notifies -----------------------------------------------------------------------------------------------
@@ -105,7 +136,11 @@ void Counter::reset() {
     changes_.clear();
 }
 
-std::optional<Points> Counter::match(const Wait &wait) {
+bool Counter::has_record_of(std::uint64_t stream) const {
+    return std::any_of(changes_.begin(), changes_.end(), [=](const Change &it) { return it.record.stream == stream; });
+}
+
+std::optional<Match> Counter::match(const Wait &wait) {
     if (!wait.accepts(value_)) {
         return std::nullopt;
     }
@@ -117,14 +152,14 @@ std::optional<Points> Counter::match(const Wait &wait) {
     for (std::size_t i = 0; i < std::min(accepted + 1, changes_.size()); ++i) {
         newest[changes_[i].record.stream] = changes_[i].record.sequence;
     }
-    Points records;
+    Match found;
     for (const auto &it : newest) {
-        records.push_back({it.first, it.second});
+        found.records.push_back({it.first, it.second});
     }
     if (wait.clears) {
         reset();
     }
-    return records;
+    return found;
 }
 
 }  // namespace aclsim::wrapped

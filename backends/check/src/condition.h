@@ -23,10 +23,15 @@ struct Wait {
     bool clears = false;                                                              // sets a counting notify to 0
 };
 
-// Wait that is satisfied, by tasks of which each comes before it.
+// Tasks that satisfy a wait: all of them come before it, or any of them may have satisfied it.
+struct Match {
+    Points records;
+    bool is_any = false;
+};
+
 struct Bound {
     Point wait;
-    Points records;
+    Match match;
 };
 
 class Condition {
@@ -39,6 +44,7 @@ class Condition {
     std::vector<Bound> add(Wait wait);
     void withdraw(Point wait);  // which something else has satisfied
     const std::deque<Wait> &open() const { return open_; }
+    virtual bool has_record_of(std::uint64_t stream) const = 0;
 
     // Something may satisfy waits that no call of this process names: tasks of graphs, or another process. Waits then
     // stay open until the host learns that their task is over.
@@ -46,7 +52,7 @@ class Condition {
 
   protected:
     std::vector<Bound> settle();  // returns the waits that are satisfied now
-    virtual std::optional<Points> match(const Wait &wait) = 0;
+    virtual std::optional<Match> match(const Wait &wait) = 0;
 
   private:
     std::deque<Wait> open_;  // in the order of calls
@@ -55,9 +61,11 @@ class Condition {
 // Keeps its values until they are replaced: a word in memory, or an event with manual reset, whose only value is 1.
 class Latch final : public Condition {
   public:
+    explicit Latch(bool takes_first) : takes_first_(takes_first) {}
     // `unseen` counts the pieces of work that may have changed the value unseen.
     std::vector<Bound> record(Point task, std::uint64_t value, std::uint64_t unseen);
     void reset() { records_.clear(); }
+    bool has_record_of(std::uint64_t stream) const override;
     const Point *first() const { return records_.empty() ? nullptr : &records_.front().task; }
     void note_unseen(std::uint64_t unseen) { unseen_ = unseen; }
 
@@ -68,20 +76,22 @@ class Latch final : public Condition {
         std::uint64_t value;
         std::uint64_t unseen;
     };
-    std::optional<Points> match(const Wait &wait) override;
+    std::optional<Match> match(const Wait &wait) override;
 
+    const bool takes_first_;  // the first record in the order of calls satisfies a wait, whichever is done first
     std::deque<Record> records_;
     std::uint64_t unseen_ = 0;
 };
 
-// Each record satisfies one wait.
+// Each record satisfies one wait. Of those that were called before it, that of any stream may do so.
 class Notify final : public Condition {
   public:
     std::vector<Bound> record(Point task);
     void reset() { records_.clear(); }
+    bool has_record_of(std::uint64_t stream) const override;
 
   private:
-    std::optional<Points> match(const Wait &wait) override;
+    std::optional<Match> match(const Wait &wait) override;
     std::deque<Point> records_;
 };
 
@@ -91,9 +101,10 @@ class Counter final : public Condition {
   public:
     std::vector<Bound> record(Point task, aclrtCntNotifyRecordMode mode, std::uint32_t value);
     void reset();
+    bool has_record_of(std::uint64_t stream) const override;
 
   private:
-    std::optional<Points> match(const Wait &wait) override;
+    std::optional<Match> match(const Wait &wait) override;
     static constexpr std::size_t kMost = 1024;  // older records are forgotten
     struct Change {
         Point record;

@@ -47,13 +47,19 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 
 // Aborted tasks are over, too.
 
+constexpr auto kLearnOfAbort = [](Check &check, const Points &tasks) {
+    check.learn(tasks);
+    check.note_abort(tasks);
+};
+
 aclError aclrtStreamAbort(aclrtStream stream) {
-    return synchronize<aclrtStreamAbort>("aclrtStreamAbort", of_stream(stream), kIsEndOfWait, stream);
+    return forward_if<aclrtStreamAbort>("aclrtStreamAbort", kIsEndOfWait, of_stream(stream), kLearnOfAbort, stream);
 }
 
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
     const auto newest = [=](Check &check) { return check.newest_of_device(static_cast<std::uint32_t>(deviceId)); };
-    return synchronize<aclrtDeviceTaskAbort>("aclrtDeviceTaskAbort", newest, kIsEndOfWait, deviceId, timeout);
+    return forward_if<aclrtDeviceTaskAbort>("aclrtDeviceTaskAbort", kIsEndOfWait, newest, kLearnOfAbort, deviceId,
+                                            timeout);
 }
 
 // Ends are noted first: as soon as a handle is destroyed, another object may get it.
