@@ -136,6 +136,19 @@ ORDERED = {
     "value that two streams write behind the write": (
         WORD + WRITE + "e.record(a); c.wait(e)\n" + SET.replace("raw(a)", "raw(c)") + SET + AWAIT + READ
     ),
+    "value that goes to and fro": WORD
+    + "for i in range(3):\n"
+    + "".join(
+        f"    {line}"
+        for line in (
+            WRITE,
+            SET.replace("7", "1"),
+            AWAIT.replace("7", "1").replace("GEQ", "EQ"),
+            READ,
+            SET.replace("7", "0").replace("raw(a)", "raw(b)"),
+            AWAIT.replace("7", "0").replace("GEQ", "EQ").replace("raw(b)", "raw(a)"),
+        )
+    ),
     "values that go on": WORD
     + "for i in range(1, 4):\n"
     + "".join(f"    {line}" for line in (SET.replace("7", "i"), AWAIT.replace("7", "i"))),

@@ -61,16 +61,17 @@ bool Latch::has_record_of(std::uint64_t stream) const {
     return std::any_of(records_.begin(), records_.end(), [=](const Record &it) { return it.task.stream == stream; });
 }
 
-// The oldest accepted value of any stream satisfies the wait. If one may have been replaced unseen, the wait is taken
-// to come after all of them.
+// Since the newest value that is not accepted, the oldest one of any stream satisfies the wait. If one may have been
+// replaced unseen, the wait is taken to come after all of them.
 std::optional<Match> Latch::match(const Wait &wait) {
-    const auto accepts = [&](const Record &it) { return wait.accepts(it.value); };
-    auto at = std::find_if(records_.begin(), records_.end(), accepts);
-    if (at == records_.end()) {
+    const auto rejected =
+        std::find_if_not(records_.rbegin(), records_.rend(), [&](const Record &it) { return wait.accepts(it.value); });
+    const auto first = rejected.base();
+    if (first == records_.end()) {
         return std::nullopt;
     }
-    Match found{{}, at->unseen == unseen_};
-    for (; at != records_.end(); at = std::find_if(std::next(at), records_.end(), accepts)) {
+    Match found{{}, first->unseen == unseen_};
+    for (auto at = first; at != records_.end(); ++at) {
         if (found.is_any) {
             add_first(found.records, at->task);
         } else {
