@@ -150,16 +150,23 @@ void a_manual_reset_event_orders_by_its_first_record() {
     }
 }
 
-void a_notify_orders_by_the_record_that_set_it() {
+void a_notify_orders_by_the_records_that_may_have_set_it() {
     Bench it;
     aclrtNotify notify = nullptr;
     CHECK_OK(aclrtCreateNotify(&notify, 0));
     for (int round = 0; round < 2; ++round) {
         const Name first = it.task([&] { return aclrtRecordNotify(notify, it.a); });
-        it.task([&] { return aclrtRecordNotify(notify, it.b); });
+        const Name second = it.task([&] { return aclrtRecordNotify(notify, it.b); });
+        it.task([&] { return aclrtRecordNotify(notify, it.a); });
         const Name wait = it.task([&] { return aclrtWaitAndResetNotify(notify, it.c, 0); });
-        CHECK((it.facts.before(wait) == std::vector<Name>{first}));
+        CHECK((it.facts.before(wait) == std::vector<Name>{first, second}));
+        CHECK(it.facts.edges.back().choice == Edge::Choice::Other);
+        CHECK(it.facts.edges[it.facts.edges.size() - 2].choice == Edge::Choice::Taken);
     }
+    const Name sole = it.task([&] { return aclrtRecordNotify(notify, it.b); });
+    const Name wait = it.task([&] { return aclrtWaitAndResetNotify(notify, it.c, 0); });
+    CHECK((it.facts.before(wait) == std::vector<Name>{sole}));
+    CHECK(it.facts.edges.back().choice == Edge::Choice::Sole);
 }
 
 void a_counting_notify_orders_by_all_contributors() {
@@ -195,8 +202,9 @@ void a_value_orders_by_the_write_that_satisfied_the_wait() {
     it.synchronize();
     CHECK(it.facts.before(wait(9)).empty());  // written by a copy, which reports no edge
 
-    const Name last = it.task([&] { return aclrtValueWrite(value, 9, 0, it.a); });
-    CHECK((it.facts.before(wait(9)) == std::vector<Name>{last}));
+    const Name last = it.task([&] { return aclrtValueWrite(value, 10, 0, it.a); });
+    CHECK(it.facts.before(wait(9)).empty());  // the value before was sufficient
+    CHECK((it.facts.before(wait(10)) == std::vector<Name>{last}));
     it.synchronize();
     CHECK_OK(aclrtFree(value));
     void *const again = device_memory();  // at the same address, where the host writes the value itself
@@ -515,7 +523,7 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     for (void (*const test)() : {
              a_manual_reset_event_orders_by_its_first_record,
-             a_notify_orders_by_the_record_that_set_it,
+             a_notify_orders_by_the_records_that_may_have_set_it,
              a_value_orders_by_the_write_that_satisfied_the_wait,
              the_call_of_a_wait_says_what_it_is_bound_to,
              a_query_of_an_event_that_is_not_complete_is_told,
