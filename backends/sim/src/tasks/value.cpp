@@ -74,7 +74,8 @@ class ValueWriteTask final : public Task, public TaskDetails {
         values_.writes_.remove(stream, *this);
         if (const auto found = values_.written_.find(as_integer(address_)); found != values_.written_.end()) {
             auto &queued = found->second.queued;
-            const auto is_it = [&](const Values::Written &it) { return it.task == stream.point(*this); };
+            const Point own = stream.point(*this);
+            const auto is_it = [&](const Values::Written &it) { return it.task == own; };
             queued.erase(std::remove_if(queued.begin(), queued.end(), is_it), queued.end());
         }
     }
