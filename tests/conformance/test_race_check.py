@@ -127,6 +127,18 @@ ORDERED = {
         + AWAIT_MANUAL
         + READ
     ),
+    "manual event for which a model waits": (
+        MANUAL
+        + RECORD_A
+        + "a.synchronize()\n"
+        + MODEL.replace(
+            "ok(lib.aclrtMemcpyAsync", "ok(lib.aclrtStreamWaitEvent(kept, m))\nok(lib.aclrtMemcpyAsync"
+        ).replace("address(x), 4096, address(y)", "address(y), 4096, address(x)")
+        + "ok(lib.aclrtResetEvent(m, raw(a)))\n"
+        + WRITE
+        + RECORD_A
+        + "ok(lib.aclmdlRIExecuteAsync(model, raw(c)))\n"
+    ),
     "first record of a manual event, whose stream is busy": (
         BUSY + WRITE + MANUAL + RECORD_A + RECORD_C + AWAIT_MANUAL + READ + "started.set()\n"
     ),

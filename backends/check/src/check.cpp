@@ -299,7 +299,6 @@ void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
     bind(condition.add(std::move(wait)));
 }
 
-// Records of the streams may have been dropped.
 void Check::note_abort(const Points &newest) {
     const auto note = [&](Condition &condition) {
         condition.is_unseen = condition.is_unseen || std::any_of(newest.begin(), newest.end(), [&](const Point &it) {

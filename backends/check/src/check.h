@@ -86,8 +86,9 @@ class Check {
     Latch &word(void *address);
     std::uint64_t unseen() const { return launches_ + graphs_; }
 
-    // The host learns that the tasks are over, from a query or a wait, or for the purposes of a library.
+    // The streams of the tasks were aborted: their records may have been dropped.
     void note_abort(const Points &newest);
+    // The host learns that the tasks are over, from a query or a wait, or for the purposes of a library.
     void learn(const Points &tasks, races::Learned how = races::Learned::OfTask);
     races::Learned how_query_is_made(aclrtEvent event = nullptr) const;
     Points newest_of(aclrtStream stream);

@@ -46,8 +46,8 @@ class Condition {
     const std::deque<Wait> &open() const { return open_; }
     virtual bool has_record_of(std::uint64_t stream) const = 0;
 
-    // Something may satisfy waits that no call of this process names: tasks of graphs, or another process. Waits then
-    // stay open until the host learns that their task is over.
+    // Something may satisfy waits that no call of this process names: tasks of graphs, or another process; or an abort
+    // may have dropped records. Waits then stay open until the host learns that their task is over.
     bool is_unseen = false;
 
   protected:

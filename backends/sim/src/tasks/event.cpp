@@ -277,8 +277,10 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
 // The first record in the order of calls sets the bit. Another one may run before it, but only by chance.
 void Event::note_record_call(const Stream &stream) {
     Signal &own = *signal();
-    own.has_kept_uses = own.has_kept_uses || !stream.executes_tasks;
-    own.first_called = own.has_kept_uses ? Point() : own.first_called == Point() ? stream.next() : own.first_called;
+    own.note_use(stream);
+    if (!own.has_kept_uses && own.first_called == Point()) {
+        own.first_called = stream.next();
+    }
 }
 
 std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
@@ -357,6 +359,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     if (is_satisfied) {
         return;
     }
+    signal()->note_use(stream);
     core.submit(stream, WaitTask(core, self, signal(), timeout));
 }
 
@@ -379,8 +382,8 @@ SyncObject Event::sync_object() const { return {is_ipc() ? SyncKind::IpcEvent : 
 void Event::reset(Core &core, Lock &lock, Stream &stream) {
     const Ref<Event> self(this);
     core.admit(lock, stream);
+    signal()->note_use(stream);
     signal()->first_called = {};
-    signal()->has_kept_uses = signal()->has_kept_uses || !stream.executes_tasks;
     core.submit(stream, ResetTask(signal()));
     was_reset_ = true;
 }

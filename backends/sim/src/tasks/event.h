@@ -67,6 +67,12 @@ class Signal final : public RefCounted {
     // use of the event, whose executions have no place among them.
     Point first_called GUARDED_BY(engine_lock);
     bool has_kept_uses GUARDED_BY(engine_lock) = false;
+    void note_use(const Stream &stream) REQUIRES(engine_lock) {
+        if (!stream.executes_tasks) {
+            has_kept_uses = true;
+            first_called = {};
+        }
+    }
     PendingTasks records;                                     // records that will set it
     std::uint64_t newest_record GUARDED_BY(engine_lock) = 0;  // number of the newest record that used it
     Waiters waiters;
