@@ -149,6 +149,46 @@ void wrong_tables_are_refused() {
     CHECK_REFUSED(HCCL_E_OPEN_FILE_FAILURE, "/proc/self", HcclCommInitClusterInfo("/proc/self", 0, &comm));
 }
 
+// One of both describes the ranks of a device.
+void rank_tables_exclude_root_information() {
+    setenv("HCCL_IF_BASE_PORT", free_port().c_str(), 1);
+    const std::string table = written(table_of({0}));
+    const auto by_table = [&table](HcclComm *comm) { return HcclCommInitClusterInfo(table.c_str(), 0, comm); };
+    const auto by_root = [](HcclComm *comm) {
+        HcclRootInfo info;
+        CHECK_HCCL(HCCL_SUCCESS, HcclGetRootInfo(&info));
+        return HcclCommInitRootInfo(1, &info, 0, comm);
+    };
+    const std::size_t descriptors = entries_of("/proc/self/fd");
+    HcclComm first = nullptr, part = nullptr, other = nullptr;
+
+    CHECK_HCCL(HCCL_SUCCESS, by_table(&first));
+    CHECK_REFUSED(HCCL_E_NOT_SUPPORT, "was created from a rank table", by_root(&other));
+    std::int32_t devices[] = {0};
+    CHECK_REFUSED(HCCL_E_NOT_SUPPORT, "root information is not supported", HcclCommInitAll(1, devices, &other));
+    std::thread([&] {
+        HcclComm elsewhere = nullptr;
+        CHECK_OK(aclrtSetDevice(1));
+        CHECK_HCCL(HCCL_SUCCESS, by_root(&elsewhere));
+        CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(elsewhere));
+        CHECK_OK(aclrtResetDevice(1));
+    }).join();
+    std::uint32_t ranks[] = {0};
+    CHECK_HCCL(HCCL_SUCCESS, HcclCreateSubCommConfig(&first, 1, ranks, 1, 0, nullptr, &part));
+    CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(first));
+    CHECK_REFUSED(HCCL_E_NOT_SUPPORT, "was created from a rank table", by_root(&other));
+    CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(part));
+
+    CHECK_HCCL(HCCL_SUCCESS, by_root(&first));
+    CHECK_REFUSED(HCCL_E_NOT_SUPPORT, "was created from root information", by_table(&other));
+    CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(first));
+    CHECK_HCCL(HCCL_SUCCESS, by_table(&first));
+    CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(first));
+    await_as_many(entries_of("/proc/self/task"), descriptors);
+    fs::remove(table);
+    unsetenv("HCCL_IF_BASE_PORT");
+}
+
 }  // namespace
 
 int main() {
@@ -159,6 +199,7 @@ int main() {
     failed_meetings_leave_nothing();
     wrong_limits_are_refused();
     wrong_tables_are_refused();
+    rank_tables_exclude_root_information();
     CHECK_OK(aclFinalize());
     return 0;
 }

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -114,6 +115,17 @@ def test_libraries_train_as_with_gloo(run: Run, require: Require, library: str, 
 @pytest.mark.parametrize("name", ["sync_norm", "graph", "again"])
 def test_with_two_ranks(run: Run, name: str) -> None:
     assert run(2, f"{name}.py") == name
+
+
+@pytest.mark.full
+def test_ranks_of_a_table(run: Run, tmp_path: Path) -> None:
+    """Each communicator is from the table: HCCL has no others beside them, and the refusal would end the program."""
+    devices = [{"device_id": str(each), "rank_id": str(each)} for each in range(4)]
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps({"server_list": [{"server_id": "127.0.0.1", "device": devices}]}), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert run(4, "by_table.py", RANK_TABLE_FILE=str(table), HCCL_IF_BASE_PORT=str(port)) == "by_table.py"
 
 
 @pytest.mark.parametrize(

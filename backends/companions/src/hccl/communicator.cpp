@@ -108,9 +108,13 @@ struct Communicator::Execution {
     std::unique_ptr<Work> work;  // guarded by the communicator's mutex; nullptr: it does not take part any more
 };
 
-Communicator::Communicator(std::string name, std::string secret, std::int32_t device,
+Communicator::Communicator(std::string name, const Root &root, std::int32_t device,
                            std::optional<std::int32_t> timeout_seconds)
-    : name_(std::move(name)), secret_(std::move(secret)), device_(device), timeout_seconds_(timeout_seconds) {}
+    : name_(std::move(name)),
+      secret_(root.secret),
+      origin_(root.origin),
+      device_(device),
+      timeout_seconds_(timeout_seconds) {}
 
 Communicator::~Communicator() {
     network_.reset();  // its thread asks for the status
@@ -126,7 +130,7 @@ std::shared_ptr<Communicator> Communicator::create(const Root &root, std::uint32
     require_time_limit("HCCL_EXEC_TIMEOUT");
     std::vector<Peer> peers = join(root, size, rank, deadline_by("HCCL_CONNECT_TIMEOUT", kUsualConnection));
     const std::string name = settings.name.empty() ? "hccl_" + root.secret.substr(0, 12) : settings.name;
-    const std::shared_ptr<Communicator> made(new Communicator(name, root.secret, device, settings.timeout_seconds));
+    const std::shared_ptr<Communicator> made(new Communicator(name, root, device, settings.timeout_seconds));
     made->network_ = std::make_unique<Network>(std::move(peers), rank, [self = made.get()] { return self->status(); });
     return made;
 }
@@ -223,6 +227,7 @@ Root Communicator::root_of_part(const std::vector<std::uint32_t> &ranks, std::ui
         release_root(root.secret);
         refuse(failure.code, failure.text);
     }
+    root.origin = origin_;
     root.ranks = digest_of(list_of(ranks));
     return root;
 }

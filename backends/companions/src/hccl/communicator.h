@@ -52,6 +52,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::uint32_t size() const { return network_->size(); }
     std::uint32_t rank() const { return network_->rank(); }
     const std::string &name() const { return name_; }
+    std::int32_t device() const { return device_; }
+    Origin origin() const { return origin_; }
     std::optional<Failure> failure() const { return network_->failure(); }
 
     // Submits the call to the stream. Refuses with the code of an earlier failure, and as aclsimSubmitOperation does.
@@ -73,8 +75,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         std::string last;     // operation that ended last; "": none
         Time last_end;
     };
-    Communicator(std::string name, std::string secret, std::int32_t device,
-                 std::optional<std::int32_t> timeout_seconds);
+    Communicator(std::string name, const Root &root, std::int32_t device, std::optional<std::int32_t> timeout_seconds);
 
     void submit_numbered(Call call, std::uint64_t number, std::string line, aclrtStream stream);
     void start(const std::shared_ptr<Operation> &operation, std::uint64_t number);
@@ -95,6 +96,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
     const std::string name_;
     const std::string secret_;  // taken from its root
+    const Origin origin_;       // likewise
     const std::int32_t device_;
     const std::optional<std::int32_t> timeout_seconds_;
     std::unique_ptr<Network> network_;

@@ -118,10 +118,28 @@ Settings read_settings(const HcclCommConfig *config) {
     return settings;
 }
 
+// HCCL describes the ranks of a device once, from a rank table or from root information.
+void require_one_origin(Origin origin) {
+    std::int32_t device = 0;
+    if (aclrtGetDevice(&device) != ACL_SUCCESS) {
+        return;  // refused by Communicator::create()
+    }
+    for_each_communicator([&](const Communicator &other) {
+        if (other.device() == device && other.origin() != origin) {
+            const bool is_table = origin == Origin::RankTable;
+            refuse(HCCL_E_NOT_SUPPORT, std::string(is_table ? "a rank table" : "root information") +
+                                           " is not supported on a device whose communicator " + other.name() +
+                                           " was created from " + (is_table ? "root information" : "a rank table") +
+                                           "; destroy that one first, or use HcclCreateSubCommConfig");
+        }
+    });
+}
+
 void create(const Root &root, std::uint32_t size, std::uint32_t rank, const HcclCommConfig *config, HcclComm *comm) {
     require_rank(size, rank);
     const Settings settings = read_settings(config);
     try {
+        require_one_origin(root.origin);
         *comm = add(Communicator::create(root, size, rank, settings));
     } catch (const companions::Refusal &refusal) {
         if (refusal.code != HCCL_E_PARA) {  // otherwise another process may be that rank
@@ -143,7 +161,7 @@ void create_from_table(const char *table, std::uint32_t rank, const HcclCommConf
     require(comm, "comm");
     const RankTable ranks = read_rank_table(table);
     require_rank(ranks.size, rank);
-    const Root root = rank == 0 ? serve(ranks.root.port, ranks.root.secret) : ranks.root;
+    const Root root = rank == 0 ? serve_for_table(ranks.root) : ranks.root;
     create(root, ranks.size, rank, config, comm);
 }
 

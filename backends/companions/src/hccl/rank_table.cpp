@@ -58,7 +58,7 @@ RankTable read_rank_table(const std::string &path) {
     } catch (const aclsim::JsonError &error) {
         refuse(HCCL_E_PARA, "the rank table " + path + " is not JSON: " + error.text());
     }
-    RankTable ranks{0, {"", base_port(), digest_of(text), "", ""}};
+    RankTable ranks{0, {"", base_port(), digest_of(text), "", Origin::RankTable}};
     std::set<std::string> ids;
     const Json &servers = member(table, "server_list", path);
     for (const Json &server : servers.items) {

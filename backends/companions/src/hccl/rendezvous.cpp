@@ -348,8 +348,8 @@ std::string elastic_secret() {
     }
 }
 
-Root serve(Listener listener, const std::string &secret) {
-    const Root root{own_address(), listener.port(), secret, network_identity(), {}};
+Root serve(Listener listener, const std::string &secret, Origin origin) {
+    const Root root{own_address(), listener.port(), secret, network_identity(), origin};
     auto meeting = std::make_shared<Meeting>(std::move(listener), secret);
     {
         const std::lock_guard<std::mutex> guard(g_roots_mutex);
@@ -403,26 +403,27 @@ Root Root::load(const HcclRootInfo &info) {
         std::strcmp(mark, kMark) != 0 || port == 0 || port > UINT16_MAX) {
         refuse(HCCL_E_PARA, "rootInfo was not written by HcclGetRootInfo of the simulator");
     }
-    return {address, static_cast<std::uint16_t>(port), secret, network, {}};
+    return {address, static_cast<std::uint16_t>(port), secret, network};
 }
 
 Root serve() {
     const std::string secret = elastic_secret();
     if (secret.empty()) {
-        return serve(Listener(), random_secret());
+        return serve(Listener(), random_secret(), Origin::RootInfo);
     }
     const auto first = static_cast<std::uint16_t>(std::strtoul(secret.substr(0, 8).c_str(), nullptr, 16) % kPorts);
     for (std::uint16_t i = 0; i < kTriedPorts; ++i) {
         try {
-            return serve(Listener(static_cast<std::uint16_t>(kFirstPort + (first + i) % kPorts)), secret);
+            const auto port = static_cast<std::uint16_t>(kFirstPort + (first + i) % kPorts);
+            return serve(Listener(port), secret, Origin::RootInfo);
         } catch (const Refusal &) {
             continue;  // another program has it
         }
     }
-    return serve(Listener(), secret);
+    return serve(Listener(), secret, Origin::RootInfo);
 }
 
-Root serve(std::uint16_t port, const std::string &secret) { return serve(Listener(port), secret); }
+Root serve_for_table(const Root &place) { return serve(Listener(place.port), place.secret, Origin::RankTable); }
 
 void release_root(const std::string &secret) {
     std::shared_ptr<Meeting> meeting;

@@ -11,13 +11,17 @@
 
 namespace hccl {
 
+// Description of the ranks, for a communicator and its parts.
+enum class Origin { RootInfo, RankTable };
+
 // Place of the rank that serves. The secret keeps other programs out.
 struct Root {
     std::string address;
     std::uint16_t port = 0;
     std::string secret;   // 32 hexadecimal digits
     std::string network;  // network_identity() of the process that serves
-    std::string ranks{};  // of a part of a communicator: digest of its ranks in order, the same for all of them
+    Origin origin = Origin::RootInfo;
+    std::string ranks{};  // digest of the ranks of a part, in order, the same for all of them
 
     // Refuse with HCCL_E_PARA what store() has not written.
     void store(HcclRootInfo &info) const;
@@ -30,8 +34,8 @@ Root serve();
 // Call when a communicator has ended or was not created, with the secret of its root. Does nothing with that of another
 // process.
 void release_root(const std::string &secret);
-// The same at a place that the ranks know.
-Root serve(std::uint16_t port, const std::string &secret);
+// The same at the place that a rank table names.
+Root serve_for_table(const Root &place);
 
 // Returns "rank 1" or "ranks 1, 2 and 5".
 std::string list_of(const std::vector<std::uint32_t> &ranks);
