@@ -71,7 +71,7 @@ class NotifyRecordTask final : public Task {
     }
     void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
-        notify_->forget_record(stream.point(*this));
+        notify_->called_.forget_record(stream.point(*this));
     }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { notify_->records_.add(stream, *this); }
 
@@ -83,11 +83,11 @@ class NotifyRecordTask final : public Task {
 
 class NotifyWaitTask final : public ConditionTask {
   public:
-    NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info, std::vector<Point> called)
+    NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info, std::vector<Point> candidates)
         : ConditionTask(core, info.timeout, notify->is_shared()),
           notify_(std::move(notify)),
           info_(info),
-          called_(std::move(called)) {}
+          candidates_(std::move(candidates)) {}
     static constexpr TaskInfo kInfo{"NOTIFY_WAIT"};
     const TaskInfo &info() const override { return kInfo; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
@@ -113,18 +113,18 @@ class NotifyWaitTask final : public ConditionTask {
     }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         const Point own = stream.point(*this);
-        notify_->note_edges(core_, own, info_, called_.empty() ? notify_->called_after(own) : called_);
+        notify_->note_edges(core_, own, info_, candidates_.empty() ? notify_->called_.after(own) : candidates_);
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);
-        notify_->forget_wait(stream.point(*this));
+        notify_->called_.forget_wait(stream.point(*this));
     }
     Waiters &waiters() override { return notify_->waiters_; }
 
   private:
     Ref<AnyNotify> notify_;
     aclrtCntNotifyWaitInfo info_;
-    std::vector<Point> called_;  // records that may satisfy it
+    std::vector<Point> candidates_;  // records that may satisfy it
 };
 
 // --- AnyNotify -------------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNot
     core.admit(lock, stream);
     if (core.observers().want(kOrder)) {
         core.observers().tell<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
-        note_record_call(stream);
+        called_.note_record(stream);
     }
     core.submit(stream, NotifyRecordTask(core, self, info));
 }
@@ -161,11 +161,11 @@ void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotif
     core.admit(lock, stream);
     core.observers().tell<kOrder>(&Observer::waits, stream.next(), SyncObject{sync_kind(), handle()},
                                   WaitBinding{WaitBinding::State::Any});
-    std::vector<Point> called;
+    std::vector<Point> candidates;
     if (core.observers().want(kOrder)) {
-        called = note_wait_call(stream);
+        candidates = called_.note_wait(stream);
     }
-    core.submit(stream, NotifyWaitTask(core, self, info, std::move(called)));
+    core.submit(stream, NotifyWaitTask(core, self, info, std::move(candidates)));
 }
 
 void AnyNotify::note_change(const Change &change, bool replaces, std::uint32_t former) {
@@ -250,57 +250,13 @@ void Notify::note_change(const Change &change, bool replaces, std::uint32_t form
     }
 }
 
-// Executions of what a model keeps have no place in the order of calls, nor have other processes.
-bool Notify::is_in_order_of_calls(const Stream &stream) {
-    has_kept_uses_ = has_kept_uses_ || !stream.executes_tasks;
-    return !has_kept_uses_ && !is_shared();
-}
-
-void Notify::note_record_call(const Stream &stream) {
-    if (!is_in_order_of_calls(stream)) {
-        return;
-    }
-    const auto ahead = std::find_if(ahead_.begin(), ahead_.end(), [](const Ahead &it) { return it.record == Point(); });
-    if (ahead != ahead_.end()) {
-        ahead->record = stream.next();
-    } else if (std::none_of(called_.begin(), called_.end(),
-                            [&](const Point &it) { return it.stream == stream.serial; })) {
-        called_.push_back(stream.next());
-    }
-}
-
-std::vector<Point> Notify::note_wait_call(const Stream &stream) {
-    if (!is_in_order_of_calls(stream)) {
-        return {};
-    }
-    if (called_.empty()) {
-        ahead_.push_back({stream.next(), {}});
-    }
-    return std::exchange(called_, {});
-}
-
-std::vector<Point> Notify::called_after(const Point &wait) const {
-    const auto found = find_ahead(wait);
-    return found == ahead_.end() || found->record == Point() ? std::vector<Point>() : std::vector<Point>{found->record};
-}
-
-void Notify::forget_record(const Point &record) {
-    called_.erase(std::remove(called_.begin(), called_.end(), record), called_.end());
-}
-
-void Notify::forget_wait(const Point &wait) {
-    if (const auto found = find_ahead(wait); found != ahead_.end()) {
-        ahead_.erase(found);
-    }
-}
-
 void Notify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
-                        const std::vector<Point> &called) {
+                        const std::vector<Point> &candidates) {
     if (!shared_ && !changes_.empty()) {
-        return core.note_edges(called, {changes_.front().record, wait, Ordering::Notify});
+        return core.note_edges(candidates, {changes_.front().record, wait, Ordering::Notify});
     }
     if (!shared_) {
-        return AnyNotify::note_edges(core, wait, info, called);
+        return AnyNotify::note_edges(core, wait, info, candidates);
     }
     const Shared &shared = shared_->as<Shared>();
     const std::uint64_t process = shared.process;
@@ -317,6 +273,7 @@ void Notify::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_
 const std::string &Notify::export_key(Core &core, bool checks_process) {
     core.timer().start();  // waits that are already blocked poll from now on
     shared_ = SharedMemory::create<Shared>();
+    called_.end_order();
     Shared &shared = shared_->as<Shared>();
     if (bit_ != 0 && !changes_.empty()) {
         note_change(Change(changes_.front()), /*replaces=*/true, 0);

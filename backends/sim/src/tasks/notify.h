@@ -3,7 +3,6 @@
 // whole number.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "engine/waiters.h"
 #include "memory/permitted_processes.h"
 #include "support/shared_memory.h"
+#include "tasks/called_records.h"
 
 namespace aclsim {
 
@@ -53,17 +53,10 @@ class AnyNotify : public Object {
     virtual void note_change(const Change &change, bool replaces, std::uint32_t former) REQUIRES(engine_lock);
     // Notes that the records which satisfied the wait precede it: those up to the one from which on the value did.
     virtual void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
-                            const std::vector<Point> &called) REQUIRES(engine_lock);
-    // Note calls in their order; the second returns the records that may satisfy the wait, one of each stream. Which of
-    // them does depends on the schedule.
-    virtual void note_record_call(const Stream &) REQUIRES(engine_lock) {}
-    virtual std::vector<Point> note_wait_call(const Stream &) REQUIRES(engine_lock) { return {}; }
-    // Returns the first record that was called after the wait, if none was before it.
-    virtual std::vector<Point> called_after(const Point &) const REQUIRES(engine_lock) { return {}; }
-    virtual void forget_record(const Point &) REQUIRES(engine_lock) {}
-    virtual void forget_wait(const Point &) REQUIRES(engine_lock) {}
+                            const std::vector<Point> &candidates) REQUIRES(engine_lock);
 
     Waiters waiters_;
+    CalledRecords called_;
     std::vector<Change> changes_ GUARDED_BY(engine_lock);  // in their order
     std::uint32_t former_ GUARDED_BY(engine_lock) = 0;     // value before them
 
@@ -78,7 +71,9 @@ class CntNotify final : public AnyNotify {
   public:
     static constexpr Kind kKind = Kind::CntNotify;
     static Ref<CntNotify> create(Core &core, Device &device) REQUIRES(engine_lock);
-    explicit CntNotify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {}
+    explicit CntNotify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {
+        called_.end_order();  // how many additions satisfy a wait depends on its value
+    }
     using AnyNotify::record;
     using AnyNotify::wait;
 
@@ -100,14 +95,16 @@ class Notify final : public AnyNotify {
     // ACL_ERROR_RT_NO_PERMISSION if the process is not among those named by the exporter.
     static Ref<Notify> import_key(Core &core, Device &device, const std::string &key) REQUIRES(engine_lock);
     explicit Notify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {}
-    Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory)
-        : AnyNotify(owner, notify_id, false), shared_(std::move(memory)) {}
+    Notify(Device &owner, std::uint32_t notify_id, std::shared_ptr<SharedMemory> memory) REQUIRES(engine_lock)
+        : AnyNotify(owner, notify_id, false), shared_(std::move(memory)) {
+        called_.end_order();
+    }
 
     void record(Core &core, Lock &lock, Stream &stream) REQUIRES(engine_lock);
     void wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s) REQUIRES(engine_lock);
     void clear() REQUIRES(engine_lock) {
         value().store(0);
-        called_.clear();
+        called_.forget_records();
     }
 
     bool is_shared() const override REQUIRES(engine_lock) { return shared_ != nullptr; }
@@ -124,12 +121,7 @@ class Notify final : public AnyNotify {
     SyncKind sync_kind() const override { return SyncKind::Notify; }
     void note_change(const Change &change, bool replaces, std::uint32_t former) override REQUIRES(engine_lock);
     void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
-                    const std::vector<Point> &called) override REQUIRES(engine_lock);
-    void note_record_call(const Stream &stream) override REQUIRES(engine_lock);
-    std::vector<Point> note_wait_call(const Stream &stream) override REQUIRES(engine_lock);
-    std::vector<Point> called_after(const Point &wait) const override REQUIRES(engine_lock);
-    void forget_record(const Point &record) override REQUIRES(engine_lock);
-    void forget_wait(const Point &wait) override REQUIRES(engine_lock);
+                    const std::vector<Point> &candidates) override REQUIRES(engine_lock);
 
   private:
     static constexpr std::size_t kProcesses = 256;
@@ -145,19 +137,6 @@ class Notify final : public AnyNotify {
     static_assert(sizeof(Shared) <= SharedMemory::kFirstBytes);
 
     std::atomic<std::uint32_t> bit_{0};
-    bool is_in_order_of_calls(const Stream &stream) REQUIRES(engine_lock);
-    // Open wait that no record was called before, and the first one after it.
-    struct Ahead {
-        Point wait;
-        Point record;
-    };
-    std::vector<Ahead>::const_iterator find_ahead(const Point &wait) const REQUIRES(engine_lock) {
-        return std::find_if(ahead_.begin(), ahead_.end(), [&](const Ahead &it) { return it.wait == wait; });
-    }
-
-    std::vector<Point> called_ GUARDED_BY(engine_lock);  // records since the newest wait, by their calls
-    std::vector<Ahead> ahead_ GUARDED_BY(engine_lock);
-    bool has_kept_uses_ GUARDED_BY(engine_lock) = false;
     std::shared_ptr<SharedMemory> shared_;
 };
 
