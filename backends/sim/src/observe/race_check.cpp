@@ -83,7 +83,7 @@ class Findings final : public races::Output {
 }  // namespace
 
 RaceCheck &RaceCheck::start() {
-    static Findings output;
+    static races::Output &output = *new Findings;  // used after the destructors of static objects
     g_check = new RaceCheck(output, config().follows_host_threads, config().writes_every_count);
     if (config().product->has(kIgnoresForeignWaits)) {
         g_check->reports_.let_host_order_devices();
