@@ -83,14 +83,49 @@ class Allocator(ABC):
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Buffer:
-        """Return device memory of at least ``nbytes`` bytes; raise :class:`OutOfMemory` if there is none."""
+        """Return device memory for the workspace of an operator.
+
+        Parameters
+        ----------
+        nbytes : int
+            The smallest size, in bytes.
+
+        Returns
+        -------
+        Buffer
+            Memory that no other block of this allocator uses.
+
+        Raises
+        ------
+        OutOfMemory
+            There is no memory; any other exception also makes the operator fail.
+        """
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
-        """Take back a buffer that :meth:`allocate` returned. The stream's pending work may still use it."""
+        """Take back a buffer; the stream's pending work may still use it.
+
+        Parameters
+        ----------
+        buffer : Buffer
+            An object that :meth:`allocate` or :meth:`allocate_near` returned.
+        """
 
     def allocate_near(self, nbytes: int, near: int) -> Buffer:
-        """Return memory at, or close to, an address that the runtime suggests; by default calls :meth:`allocate`."""
+        """Return memory at, or close to, an address that the runtime suggests; by default calls :meth:`allocate`.
+
+        Parameters
+        ----------
+        nbytes : int
+            The smallest size, in bytes.
+        near : int
+            The suggested address.
+
+        Returns
+        -------
+        Buffer
+            As of :meth:`allocate`.
+        """
         return self.allocate(nbytes)
 
     @staticmethod
@@ -100,6 +135,16 @@ class Allocator(ABC):
         allocate_near: Callable[[int, int], Buffer] | None = None,
     ) -> Allocator:
         """Return an allocator that calls these functions.
+
+        Parameters
+        ----------
+        allocate, free, allocate_near : callable
+            They are called as the methods of the same names; ``allocate_near`` is optional.
+
+        Returns
+        -------
+        Allocator
+            It keeps the functions alive.
 
         Examples
         --------
@@ -118,10 +163,19 @@ class Allocator(ABC):
 
         The allocator is kept alive until :meth:`unregister`, or until the stream is closed.
 
+        Parameters
+        ----------
+        stream : Stream
+            Its operators use the allocator.
+
         Raises
         ------
         NotSupported
             The product has no allocators.
+
+        Notes
+        -----
+        ``aclrtAllocatorRegister``; not blocking. All products but 310B. API reference 11-08.
         """
         handle = stream._handle
         descriptor = lib.aclrtAllocatorCreateDesc()
@@ -147,6 +201,11 @@ class Allocator(ABC):
         """Let operators on the stream use the runtime's own allocator again; calling it twice is allowed.
 
         Does nothing if another allocator has replaced this one, or the stream is closed.
+
+        Parameters
+        ----------
+        stream : Stream
+            A stream that was passed to :meth:`register`.
         """
         if registered(stream) is self:
             self._stream_has_left(stream)
@@ -349,12 +408,28 @@ class CachingAllocator(Allocator):
     def allocate(self, nbytes: int) -> Buffer:
         """Return a buffer of at least ``nbytes`` bytes on the device of the calling thread's context.
 
+        Parameters
+        ----------
+        nbytes : int
+            The size, in bytes; it is rounded up, see the class.
+
+        Returns
+        -------
+        Buffer
+            A cached buffer if one fits, otherwise new memory of the device.
+
         Raises
         ------
+        ValueError
+            The size is not positive.
         OutOfMemory
             The limit is reached, or the device's memory is exhausted, even after the cache was emptied.
         NoContext
             The calling thread has no current context.
+
+        Notes
+        -----
+        ``aclrtMalloc`` if no cached buffer fits. Emptying the cache waits for the streams that use the allocator.
         """
         size = _rounded(nbytes)
         epoch = epoch_of(current_device_id())
@@ -372,12 +447,23 @@ class CachingAllocator(Allocator):
     def free(self, buffer: Buffer) -> None:
         """Keep a buffer in the cache for later allocations.
 
+        Parameters
+        ----------
+        buffer : Buffer
+            A buffer that :meth:`allocate` returned.
+
         Raises
         ------
+        TypeError
+            The argument is not a buffer.
         ValueError
             The buffer is not from this allocator, or was freed before.
         ClosedError
             The buffer was closed.
+
+        Notes
+        -----
+        Calls no C function, and does not block.
         """
         if not isinstance(buffer, Buffer):
             raise TypeError(f"expected a Buffer, got {type(buffer).__name__}")

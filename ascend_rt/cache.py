@@ -104,6 +104,13 @@ def cmo_barrier(barriers: Sequence[int], stream: Stream | None = None) -> None:
     stream : Stream, optional
         Bound to a model; default :meth:`Stream.current`.
 
+    Raises
+    ------
+    ValueError
+        There are no numbers, or more than six.
+    NotSupported
+        The product has no barriers.
+
     Notes
     -----
     ``aclrtCmoWaitBarrier``; enqueues only. 310B. API reference 11-06.

@@ -139,6 +139,22 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
 
         Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled while
         the channel is full, the message may still be sent for 50 milliseconds.
+
+        Parameters
+        ----------
+        *arrays : array-like
+            As for :meth:`send`.
+
+        Raises
+        ------
+        TypeError
+            The runtime has no such data type.
+        AclError
+            The channel was stopped or closed (500001).
+
+        Notes
+        -----
+        ``acltdtSendTensor``; if the channel is full, a thread waits in C, without the GIL.
         """
         items, keep = _items(arrays)
         code = lib.ascend_rt_send(self._handle, items, len(items), 0)
@@ -158,6 +174,17 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
             The sequence ends because the sender has failed (``ACL_TENSOR_DATA_ABNORMAL``): iterations raise, too.
         timeout : float, optional
             As for :meth:`send`.
+
+        Raises
+        ------
+        Timeout
+            The channel was full for that long.
+        AclError
+            The channel was stopped or closed (500001).
+
+        Notes
+        -----
+        ``acltdtSendTensor``; blocking, without the GIL; needs no context.
         """
         mark = ffi.new("ascend_rt_item[1]", [{"type": _ABNORMAL if failed else _END}])
         self._send(mark, (), timeout)
@@ -203,6 +230,18 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
 
         Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled, no
         message is lost: one that arrives in the same moment is the next to be received.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            As of :meth:`receive`.
+
+        Raises
+        ------
+        EndOfSequence
+            The message is the end of a sequence.
+        AclError
+            The channel was stopped or closed (500001).
 
         Notes
         -----

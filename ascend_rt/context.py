@@ -103,7 +103,17 @@ class Context(Place, Resource):
 
     @classmethod
     def current(cls) -> Self | None:
-        """Return the calling thread's context, borrowed, or None (``aclrtGetCurrentContext``)."""
+        """Return the calling thread's context, borrowed.
+
+        Returns
+        -------
+        Context or None
+            None if the thread has no context.
+
+        Notes
+        -----
+        ``aclrtGetCurrentContext``; not blocking. All products.
+        """
         handle = current_handle_or_none()
         return None if handle is None else cls._lend(handle, _owner_of_context(handle))
 

@@ -94,7 +94,17 @@ class Device(Place):
 
     @staticmethod
     def count() -> int:
-        """Return the number of visible devices (``aclrtGetDeviceCount``); needs no context."""
+        """Return the number of devices that the process sees.
+
+        Returns
+        -------
+        int
+            The number of visible devices (``ASCEND_RT_VISIBLE_DEVICES``).
+
+        Notes
+        -----
+        ``aclrtGetDeviceCount``; not blocking, needs no context. All products.
+        """
         lifecycle.initialize()
         out = ffi.new("uint32_t *")
         call("aclrtGetDeviceCount", out)
@@ -113,12 +123,21 @@ class Device(Place):
 
     @classmethod
     def current(cls) -> Device:
-        """Return the device of the calling thread's context (``aclrtGetDevice``).
+        """Return the device of the calling thread's context.
+
+        Returns
+        -------
+        Device
+            The device.
 
         Raises
         ------
         NoContext
             The thread has no current context.
+
+        Notes
+        -----
+        ``aclrtGetDevice``; not blocking. All products.
         """
         return cls(context.current_device_id())
 
@@ -194,7 +213,28 @@ class Device(Place):
                 context.Context._lend(primary, HOST)._call(blocking.wait_for_context, failures.FailureLog())
 
     def attribute(self, attribute: DevAttr) -> int:
-        """Return the value of an attribute of the device (``aclrtGetDeviceInfo``); needs no context.
+        """Return the value of an attribute of the device.
+
+        Parameters
+        ----------
+        attribute : DevAttr
+            The attribute.
+
+        Returns
+        -------
+        int
+            Its value, in the unit of the C function.
+
+        Raises
+        ------
+        InvalidArgument
+            There is no such device, or no such attribute.
+        NotSupported
+            The library or the product does not report the attribute.
+
+        Notes
+        -----
+        ``aclrtGetDeviceInfo``; not blocking, needs no context. All products.
 
         Examples
         --------
@@ -276,9 +316,26 @@ class Device(Place):
         return int(out[0])
 
     def can_access(self, peer: Device) -> bool:
-        """Return True if this device could read and write memory of another one (``aclrtDeviceCanAccessPeer``).
+        """Return True if this device could read and write memory of another one.
 
-        Needs no context. Passing the same device raises :class:`InvalidArgument`.
+        Parameters
+        ----------
+        peer : Device
+            The other device.
+
+        Returns
+        -------
+        bool
+            True if :meth:`enable_access` is possible.
+
+        Raises
+        ------
+        InvalidArgument
+            It is the same device, or there is no such device.
+
+        Notes
+        -----
+        ``aclrtDeviceCanAccessPeer``; not blocking, needs no context. 910B, 910C, 310P, 910, 950.
         """
         lifecycle.initialize()
         out = ffi.new("int32_t *")
@@ -289,6 +346,11 @@ class Device(Place):
         """Let this device read and write memory of another one; makes this device current for the call.
 
         Copies between two devices need this. Access in the opposite direction must be enabled separately.
+
+        Parameters
+        ----------
+        peer : Device
+            The device whose memory this one is to use.
 
         Raises
         ------
@@ -309,11 +371,36 @@ class Device(Place):
         self._call(call, "aclrtDeviceEnablePeerAccess", id_of(peer), 0)
 
     def disable_access(self, peer: Device) -> None:
-        """Undo :meth:`enable_access` (``aclrtDeviceDisablePeerAccess``); makes this device current for the call."""
+        """Undo :meth:`enable_access`; makes this device current for the call.
+
+        Parameters
+        ----------
+        peer : Device
+            The other device.
+
+        Notes
+        -----
+        ``aclrtDeviceDisablePeerAccess``; not blocking. 910B, 910C, 310P, 910, 950.
+        """
         self._call(call, "aclrtDeviceDisablePeerAccess", id_of(peer))
 
     def has_access(self, peer: Device) -> bool:
-        """Return True if :meth:`enable_access` is in force (``aclrtDevicePeerAccessStatus``); needs no context."""
+        """Return True if :meth:`enable_access` is in force.
+
+        Parameters
+        ----------
+        peer : Device
+            The other device.
+
+        Returns
+        -------
+        bool
+            True if this device may use memory of the other one.
+
+        Notes
+        -----
+        ``aclrtDevicePeerAccessStatus``; not blocking, needs no context. All products.
+        """
         lifecycle.initialize()
         out = ffi.new("int32_t *")
         call("aclrtDevicePeerAccessStatus", self._id, id_of(peer), out)
@@ -328,6 +415,11 @@ class Device(Place):
 
     def memory_usage(self) -> list[MemoryUsage]:
         """Return the device memory that each component uses, the largest first; not on 950.
+
+        Returns
+        -------
+        list of MemoryUsage
+            One entry for each component.
 
         Notes
         -----

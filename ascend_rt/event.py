@@ -119,6 +119,24 @@ class Event(Resource, EventHandle):
             Passed to ``aclrtCreateEventWithFlag``; None calls ``aclrtCreateEvent``.
         ex : bool, default False
             Call ``aclrtCreateEventExWithFlag`` instead.
+
+        Returns
+        -------
+        Event
+            The new event.
+
+        Raises
+        ------
+        InvalidArgument
+            The runtime does not know the flags, or they cannot be combined.
+        NotSupported
+            The product has no such events.
+        NoContext
+            The calling thread has no current context.
+
+        Notes
+        -----
+        Not blocking.
         """
         event = cls.__new__(cls)
         event._make_with(None if flags is None else index(flags), ex)
@@ -130,6 +148,21 @@ class Event(Resource, EventHandle):
 
         If the handle does not come from an object of this package, the event is assumed to be on the current device:
         the last reset of that device ends the object.
+
+        Parameters
+        ----------
+        handle : int
+            The runtime's handle (:attr:`handle` of another object); its owner must be kept alive.
+
+        Returns
+        -------
+        Event
+            An object that borrows the event.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The handle is not an integer from 0 to 2 ** 64 - 1.
         """
         lifecycle.initialize()
         borrowed = ffi.cast("aclrtEvent", check_address(handle))
@@ -148,6 +181,11 @@ class Event(Resource, EventHandle):
         ----------
         key : bytes
             The key that :meth:`export` returned in that process.
+
+        Returns
+        -------
+        Event
+            An object of this process for the same event.
 
         Raises
         ------
@@ -183,6 +221,11 @@ class Event(Resource, EventHandle):
         time of the call. A process must therefore know that another process has recorded the event before it waits for
         that record; a :class:`Notify` does not have this restriction. A failed task is reported in the process that
         enqueued it.
+
+        Returns
+        -------
+        bytes
+            The key, of fixed length; send it by a pipe, a socket or a file.
 
         Raises
         ------
@@ -229,9 +272,15 @@ class Event(Resource, EventHandle):
         stream : Stream, optional
             Default :meth:`Stream.current`. It must belong to the calling thread's context.
 
+        Raises
+        ------
+        NoContext
+            The calling thread has no current context, or the stream belongs to another one.
+
         Notes
         -----
         ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full.
+        All products. API reference 07.
         """
 
     def reset(self, stream: Stream | None = None) -> None:
@@ -339,8 +388,20 @@ class Event(Resource, EventHandle):
 
         The events may be on different streams. The time is negative if ``end`` came first.
 
+        Parameters
+        ----------
+        end : Event
+            The other event.
+
+        Returns
+        -------
+        float
+            The time in milliseconds.
+
         Raises
         ------
+        TypeError
+            ``end`` is not an event.
         ValueError
             One of the events was created without ``timing=True``: the runtime would answer zero.
         InvalidArgument

@@ -174,12 +174,21 @@ class Graph(Resource, GraphHandle):
         return tuple(found)
 
     def to_json(self, *, verbose: bool = False) -> str:
-        """Return the tasks as events of a chrome trace, a JSON array (``aclmdlRIDebugJsonPrint``).
+        """Return the tasks as events of a chrome trace.
 
         Parameters
         ----------
         verbose : bool, default False
             Include the parameters of the tasks.
+
+        Returns
+        -------
+        str
+            A JSON array.
+
+        Notes
+        -----
+        ``aclmdlRIDebugJsonPrint``, by a temporary file. 910B, 910C, 310P, 950.
         """
         import tempfile
 

@@ -87,7 +87,7 @@ class IpcMemory(Resource):
 
     @staticmethod
     def open(key: bytes, nbytes: int) -> ImportedBuffer:
-        """Open another process's memory (``aclrtIpcMemImportByKey``).
+        """Open another process's memory.
 
         Parameters
         ----------
@@ -95,6 +95,11 @@ class IpcMemory(Resource):
             The exporter's :attr:`key`.
         nbytes : int
             The size of the memory there.
+
+        Returns
+        -------
+        ImportedBuffer
+            The memory; closing it releases the import.
 
         Raises
         ------
@@ -104,6 +109,10 @@ class IpcMemory(Resource):
             The key has a zero byte, or the size is not positive.
         AclError
             The exporter did not list this process (207006).
+
+        Notes
+        -----
+        ``aclrtIpcMemImportByKey``. All products but 310B. API reference 11-07.
         """
         return ImportedBuffer(key, nbytes)
 

@@ -210,10 +210,19 @@ class Binary(Resource):
             The types of its parameters, see :mod:`ascend_rt.kernel`. The default is the sizes in the binary's metadata;
             without metadata, launches do not check their arguments.
 
+        Returns
+        -------
+        Kernel
+            The kernel, which keeps the binary alive.
+
         Raises
         ------
         InvalidArgument
             The binary has no such kernel.
+
+        Notes
+        -----
+        ``aclrtBinaryGetFunction``. All products.
         """
         return Kernel(self, name, parameters)
 

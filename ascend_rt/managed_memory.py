@@ -100,7 +100,17 @@ class ManagedBuffer(Buffer):
         self._advise(lib.ACL_MEM_ADVISE_SET_READ_MOSTLY if value else lib.ACL_MEM_ADVISE_UNSET_READ_MOSTLY, None)
 
     def prefer(self, location: Device | None) -> None:
-        """Advise to keep the memory on a device, or on the host with None (``aclrtMemManagedAdvise``)."""
+        """Advise to keep the memory on a device or on the host.
+
+        Parameters
+        ----------
+        location : Device or None
+            The device; None for the host.
+
+        Notes
+        -----
+        ``aclrtMemManagedAdvise``; not blocking. 910B, 910C.
+        """
         self._advise(lib.ACL_MEM_ADVISE_SET_PREFERRED_LOCATION, location)
 
     def prefer_nothing(self) -> None:

@@ -96,9 +96,28 @@ class PointerAttributes(NamedTuple):
 
 
 def pointer_attributes(pointer: int) -> PointerAttributes:
-    """Return the kind of memory at an address (``aclrtPointerGetAttributes``); needs no context.
+    """Return the kind of memory at an address.
 
-    The runtime does not guarantee to notice that memory was freed. API reference 11-05.
+    The runtime does not guarantee to notice that memory was freed.
+
+    Parameters
+    ----------
+    pointer : int
+        Any address, of the host or of a device.
+
+    Returns
+    -------
+    PointerAttributes
+        The kind of memory, its device and the size of its pages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The address is not an integer from 0 to 2 ** 64 - 1.
+
+    Notes
+    -----
+    ``aclrtPointerGetAttributes``; not blocking, needs no context. All products. API reference 11-05.
 
     Examples
     --------
@@ -229,6 +248,11 @@ class Buffer(Resource, BufferHandle):
             The shape of the array, which must have as many bytes as the buffer; slice the buffer to copy fewer. None
             for one dimension.
 
+        Returns
+        -------
+        numpy.ndarray
+            A new array, which does not depend on the buffer.
+
         Raises
         ------
         ValueError
@@ -268,6 +292,11 @@ class Buffer(Resource, BufferHandle):
         owner : object, optional
             Kept alive as long as the buffer and its views. If it is a buffer that contains the memory, the result is a
             view of it.
+
+        Returns
+        -------
+        Buffer
+            A buffer that borrows the memory, or a view of the owner.
 
         Raises
         ------
@@ -310,6 +339,11 @@ class Buffer(Resource, BufferHandle):
         ----------
         tensor : object with ``__dlpack__``
             It must be C-contiguous. The buffer has its bytes, whatever their type.
+
+        Returns
+        -------
+        Buffer
+            A buffer that borrows the tensor's memory.
 
         Raises
         ------

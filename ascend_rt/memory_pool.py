@@ -94,9 +94,21 @@ class MemoryPool(Resource, PoolHandle):
         self._make(owner_of_new(device.id), out, "aclrtMemPoolCreate", out, properties)
 
     def allocate(self, nbytes: int, stream: Stream | None = None) -> PoolBuffer:
-        """Allocate memory in the order of a stream, by default :meth:`Stream.current`; returns at once.
+        """Allocate memory in the order of a stream, and return at once.
 
         Later work of the stream may use the memory, and so may work that an event orders after the allocation.
+
+        Parameters
+        ----------
+        nbytes : int
+            The size, in bytes.
+        stream : Stream, optional
+            The stream of the allocation, in whose order closing frees the memory; default :meth:`Stream.current`.
+
+        Returns
+        -------
+        PoolBuffer
+            The memory; its content is undefined.
 
         Raises
         ------
@@ -111,7 +123,22 @@ class MemoryPool(Resource, PoolHandle):
         """
 
     def trim(self, keep_nbytes: int = 0) -> None:
-        """Return unused memory to the device until the pool has ``keep_nbytes`` (``aclrtMemPoolTrimTo``)."""
+        """Return unused memory to the device.
+
+        Parameters
+        ----------
+        keep_nbytes : int, default 0
+            The number of bytes that the pool keeps.
+
+        Raises
+        ------
+        ValueError
+            The number is negative.
+
+        Notes
+        -----
+        ``aclrtMemPoolTrimTo``; synchronous. 910B. API reference 11-10.
+        """
         call("aclrtMemPoolTrimTo", self._handle, check_size(keep_nbytes))
 
     @property

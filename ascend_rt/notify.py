@@ -212,6 +212,11 @@ class Notify(Resource):
     def reset_all(notifies: Iterable[Notify]) -> None:
         """Clear the bits of several notifies at once, independently of any stream.
 
+        Parameters
+        ----------
+        notifies : iterable of Notify
+            The notifies; at least one.
+
         Raises
         ------
         InvalidArgument
@@ -297,6 +302,11 @@ class CountingNotify(Resource):
         operation : {"set", "add", "or", "and"}, default "set"
             The operation with the value; sums wrap around.
 
+        Raises
+        ------
+        ValueError
+            There is no such operation.
+
         Notes
         -----
         ``aclrtCntNotifyRecord``; enqueues only, but waits while the stream's queue is full.
@@ -349,7 +359,17 @@ class CountingNotify(Resource):
         stream._retention.submit("aclrtCntNotifyWaitWithTimeout", self._handle, stream._handle, info, uses=(self,))
 
     def reset(self, stream: Stream | None = None) -> None:
-        """Set the counter to 0, in the order of the stream (``aclrtCntNotifyReset``; enqueues only)."""
+        """Set the counter to 0, in the order of a stream.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Default :meth:`Stream.current`.
+
+        Notes
+        -----
+        ``aclrtCntNotifyReset``; enqueues only. 950.
+        """
         stream = given_or_current(stream)
         stream._retention.submit("aclrtCntNotifyReset", self._handle, stream._handle, uses=(self,))
 

@@ -103,12 +103,21 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         dtype : data type, default float32
             The type of the elements.
 
+        Returns
+        -------
+        PinnedBuffer
+            The array, in C order.
+
         Raises
         ------
         ValueError
             The array would be empty.
         TypeError
             The elements would be Python objects.
+
+        Notes
+        -----
+        ``aclrtMallocHost``. All products.
 
         Examples
         --------
@@ -133,12 +142,26 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
     def from_array(cls, array: HostMemory) -> PinnedBuffer[Any]:
         """Copy an array into a new pinned one of the same type and shape, in C order.
 
+        Parameters
+        ----------
+        array : array-like
+            An array of numbers, or an object with the buffer protocol.
+
+        Returns
+        -------
+        PinnedBuffer
+            A copy.
+
         Raises
         ------
         ValueError
             The array is empty.
         TypeError
             The argument is not an array, or its elements are Python objects.
+
+        Notes
+        -----
+        ``aclrtMallocHost``; all products.
 
         Examples
         --------

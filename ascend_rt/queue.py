@@ -142,7 +142,13 @@ class Queue(Receiver["NDArray[Any]"]):
 
     @property
     def number(self) -> int:
-        """The number of the queue, with which other processes attach to it."""
+        """The number of the queue, with which other processes attach to it.
+
+        Raises
+        ------
+        ClosedError
+            The queue was closed.
+        """
         if self._number is None:
             raise ClosedError(lib.ACL_ERROR_RT_INVALID_HANDLE, "Queue", "this queue is closed")
         return self._number
@@ -218,7 +224,18 @@ class Queue(Receiver["NDArray[Any]"]):
         self._put(*_described(array), timeout)
 
     def put_end(self, timeout: float | None = None) -> None:
-        """Put the mark that ends one iteration over the queue, as :meth:`put` does."""
+        """Put the mark that ends one iteration over the queue, as :meth:`put` does.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            As for :meth:`put`.
+
+        Raises
+        ------
+        Timeout
+            The queue was full for that long.
+        """
         self._put(_NO_ELEMENTS, _END, timeout)
 
     def get(self, timeout: float | None = None) -> NDArray[Any]:
@@ -254,6 +271,15 @@ class Queue(Receiver["NDArray[Any]"]):
 
         Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled while
         the queue is full, the array may still be put for 50 milliseconds.
+
+        Parameters
+        ----------
+        array : array-like
+            As for :meth:`put`.
+
+        Notes
+        -----
+        ``acltdtEnqueueData``; if the queue is full, a thread waits in C, without the GIL.
         """
         await self._put_async(*_described(array))
 
@@ -266,6 +292,16 @@ class Queue(Receiver["NDArray[Any]"]):
 
         Limit the time with :func:`asyncio.timeout` or :func:`asyncio.wait_for`. If the asyncio task is cancelled, no
         array is lost: one that arrives in the same moment is the next to be got.
+
+        Returns
+        -------
+        numpy.ndarray
+            As of :meth:`get`.
+
+        Raises
+        ------
+        EndOfSequence
+            The mark of :meth:`put_end` was received.
 
         Notes
         -----
@@ -354,7 +390,22 @@ class Queue(Receiver["NDArray[Any]"]):
         _change_routes("acltdtBindQueueRoutes", self._routes_to(destinations))
 
     def stop_forwarding(self, *destinations: Queue) -> None:
-        """End routes of :meth:`forward_to` (``acltdtUnbindQueueRoutes``); not blocking."""
+        """End routes of :meth:`forward_to`.
+
+        Parameters
+        ----------
+        *destinations : Queue
+            The queues to which the routes lead.
+
+        Raises
+        ------
+        TypeError
+            A destination is not a queue.
+
+        Notes
+        -----
+        ``acltdtUnbindQueueRoutes``; not blocking. All products. API reference 17-02.
+        """
         _change_routes("acltdtUnbindQueueRoutes", self._routes_to(destinations))
 
     def _routes_to(self, destinations: tuple[Queue, ...]) -> list[tuple[int, int]]:

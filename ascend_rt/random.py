@@ -108,13 +108,38 @@ class Generator:
             Mean and standard deviation.
         dtype : data type or "bfloat16"
             float16, float32 or bfloat16.
+
+        Raises
+        ------
+        NotSupported
+            The product does not generate random numbers.
+        ValueError
+            The size of the buffer is not a multiple of that of the type, or there is no such type.
+
+        Notes
+        -----
+        ``aclrtRandomNumAsync``; enqueues only. 910B, 910C. API reference 12.
         """
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS, out, (mean, deviation), dtype)
 
     def truncated_normal(self, out: Buffer, mean: float, deviation: float, dtype: DTypeLike | str = "float32") -> None:
-        """Fill memory with normally distributed floating-point numbers near the mean; parameters as for :meth:`normal`.
+        """Fill memory with normally distributed floating-point numbers near the mean.
 
         The simulator generates numbers within two standard deviations of the mean.
+
+        Parameters
+        ----------
+        out, mean, deviation, dtype
+            As for :meth:`normal`.
+
+        Raises
+        ------
+        NotSupported, ValueError
+            As for :meth:`normal`.
+
+        Notes
+        -----
+        ``aclrtRandomNumAsync``; enqueues only. 910B, 910C. API reference 12.
         """
         self._fill(lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS, out, (mean, deviation), dtype)
 
@@ -129,6 +154,15 @@ class Generator:
             The fraction of bits that are 0.
         dtype : data type or "bfloat16"
             The type in which the ratio is passed: float16, float32 or bfloat16.
+
+        Raises
+        ------
+        NotSupported
+            The product does not generate random numbers.
+
+        Notes
+        -----
+        ``aclrtRandomNumAsync``; enqueues only. 910B, 910C. API reference 12.
         """
         kind = lib.ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK
         self._draw(kind, out, (ratio, 0), _name_of(dtype), 8 * out.nbytes, 8 * out.nbytes)

@@ -73,6 +73,11 @@ class Info(NamedTuple):
 def info() -> Info:
     """Return a description of the simulated machine (``aclsimGetInfo``).
 
+    Returns
+    -------
+    Info
+        Product, number of devices, and workers of each.
+
     Examples
     --------
     >>> from ascend_rt import sim
@@ -87,6 +92,11 @@ def info() -> Info:
 def include_path() -> str:
     """Return the include directory (``-I``) for shared objects with kernels, which include ``acl/aclsim_kernel.h``.
 
+    Returns
+    -------
+    str
+        The path of the directory.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -99,6 +109,11 @@ def include_path() -> str:
 
 def check_reports() -> int:
     """Return the number of reports by ``ASCEND_RT_SIM_CHECK=memory`` so far (``aclsimGetCheckReports``).
+
+    Returns
+    -------
+    int
+        0 also if the check is off.
 
     Examples
     --------
@@ -310,6 +325,11 @@ def limit(resource: Resource, number: int | None, device: Device | int = 0) -> N
     device : Device or int
         The device.
 
+    Raises
+    ------
+    ValueError
+        There is no such resource.
+
     Examples
     --------
     >>> from ascend_rt import sim
@@ -376,6 +396,11 @@ def sleep(stream: Stream | None, cycles: int) -> None:
     cycles : int
         The number of cycles of the clock for time stamps; 50,000 cycles are a millisecond on 910B.
 
+    Raises
+    ------
+    ValueError
+        The number of cycles is negative.
+
     Examples
     --------
     >>> from ascend_rt import sim
@@ -424,6 +449,11 @@ def register_symbol(symbol: int, content: HostMemory) -> None:
 def unregister_symbol(symbol: int) -> None:
     """Forget a symbol, and free the variable on all devices (``aclsimUnregisterSymbol``).
 
+    Parameters
+    ----------
+    symbol : int
+        An address that was passed to :func:`register_symbol`.
+
     Examples
     --------
     >>> from ascend_rt import sim
@@ -438,6 +468,16 @@ def device_object(*kernels: str) -> bytes:
     """Return a binary for an NPU that has kernels of these names but no code, for :class:`Binary`.
 
     It allows a machine without the kernel compiler to run kernels that are Python functions (:func:`kernel`).
+
+    Parameters
+    ----------
+    *kernels : str
+        The names of the kernels.
+
+    Returns
+    -------
+    bytes
+        An ELF file.
 
     Examples
     --------

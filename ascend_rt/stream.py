@@ -114,6 +114,21 @@ class Stream(Resource, StreamHandle):
         """Borrow a stream of another owner by its handle, an integer; 0 is the default stream.
 
         This object never destroys the stream. For objects of other packages use :meth:`from_foreign`.
+
+        Parameters
+        ----------
+        handle : int
+            The runtime's handle; its owner must be kept alive.
+
+        Returns
+        -------
+        Stream
+            An object that borrows the stream.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The handle is not an integer from 0 to 2 ** 64 - 1.
         """
         lifecycle.initialize()
         stream = cls.__new__(cls)
@@ -139,6 +154,11 @@ class Stream(Resource, StreamHandle):
             An object with a method ``__ascend_stream__`` that returns the pair ``(0, handle)``, where 0 is the version
             of this protocol; or with the handle as its attribute ``npu_stream``, like torch_npu's streams.
 
+        Returns
+        -------
+        Stream
+            An object that borrows the stream, and keeps the other package's object alive.
+
         Raises
         ------
         TypeError
@@ -153,7 +173,22 @@ class Stream(Resource, StreamHandle):
 
     @classmethod
     def default(cls) -> Self:
-        """Return the default stream of the calling thread's context, borrowed."""
+        """Return the default stream of the calling thread's context, borrowed.
+
+        Returns
+        -------
+        Stream
+            An object that borrows the stream.
+
+        Raises
+        ------
+        NoContext
+            The calling thread has no current context.
+
+        Notes
+        -----
+        ``aclrtCtxGetCurrentDefaultStream``; not blocking. All products.
+        """
         return cls.from_handle(_default_handle())
 
     @classmethod
@@ -162,6 +197,11 @@ class Stream(Resource, StreamHandle):
 
         Calls without a stream use it. If the current context is not that of the block's stream, the current stream is
         the default stream.
+
+        Returns
+        -------
+        Stream
+            The stream that calls without a stream use.
 
         Raises
         ------
@@ -205,7 +245,27 @@ class Stream(Resource, StreamHandle):
     # --- ordering ----------------------------------------------------------------------------------------------------
 
     def record(self, event: Event | None = None) -> Event:
-        """Record an event, by default a new one, on this stream and return it. See :meth:`Event.record`."""
+        """Record an event on this stream, and return it; see :meth:`Event.record`.
+
+        Parameters
+        ----------
+        event : Event, optional
+            Default: a new event without time stamps.
+
+        Returns
+        -------
+        Event
+            The event.
+
+        Raises
+        ------
+        ResourceExhausted
+            A new event is needed, and all events of the device are in use.
+
+        Notes
+        -----
+        ``aclrtRecordEvent``; enqueues only, but waits while the stream's queue is full. All products.
+        """
 
     def wait(self, other: Event | Notify | AnyStream | ForeignEvent, timeout: float | None = None) -> None:
         """Let work enqueued here from now on wait for an event, a notify, or the work of a stream so far.
@@ -220,6 +280,13 @@ class Stream(Resource, StreamHandle):
             Fail the wait, and with it the next synchronization of this stream, after this many seconds, rounded up to a
             whole number. :data:`math.inf` sets no limit. None uses the value of ``aclrtSetOpWaitTimeout``, or sets no
             limit for a notify.
+
+        Raises
+        ------
+        TypeError
+            The object is none of these.
+        ValueError
+            The time limit is not positive.
 
         Notes
         -----
@@ -358,9 +425,17 @@ class Stream(Resource, StreamHandle):
         runtime. The function and its arguments are kept alive until it has run. An exception is passed to
         :data:`ascend_rt.callback.on_error` and ``sys.unraisablehook``, and the stream goes on.
 
+        Parameters
+        ----------
+        function : callable
+            The function.
+        *arguments, **keywords
+            The arguments that it is called with.
+
         Notes
         -----
         ``aclrtLaunchHostFunc``; enqueues only.
+        All products.
 
         Examples
         --------

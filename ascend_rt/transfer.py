@@ -218,8 +218,21 @@ def copy_2d_async(
 ) -> None:
     """Copy rows of bytes in the order of a stream, also within a device.
 
-    The parameters are as in :func:`copy_2d`, and the stream as in :func:`copy_async`. The operands are kept alive until
-    the copy is done.
+    The operands are kept alive until the copy is done.
+
+    Parameters
+    ----------
+    dst, src, width, height, dst_pitch, src_pitch
+        As for :func:`copy_2d`.
+    stream : Stream, optional
+        The copy is made in its order; default :meth:`Stream.current`.
+
+    Raises
+    ------
+    ValueError
+        The rows do not fit into an operand, or a number is negative.
+    NotSupported
+        The product cannot copy in this direction.
 
     Notes
     -----
@@ -434,7 +447,22 @@ class CopyDescriptor:
         return self._memory
 
     def set(self, dst: Buffer, src: Buffer) -> None:
-        """Write the addresses and the size; blocking. Copies that have not started use the new values."""
+        """Write the addresses and the size; copies that have not started use the new values.
+
+        Parameters
+        ----------
+        dst, src : Buffer
+            As for the class.
+
+        Raises
+        ------
+        ValueError
+            The source is longer than the destination.
+
+        Notes
+        -----
+        ``aclrtSetMemcpyDesc``; blocking. 950, 910B, 910C, 310B. API reference 11-03.
+        """
         to, source = on_device(dst), on_device(src)
         if src.nbytes > dst.nbytes:
             raise ValueError(f"{src.nbytes} bytes do not fit into a destination of {dst.nbytes}")
@@ -443,9 +471,18 @@ class CopyDescriptor:
         self._operands = dst, src
 
     def submit(self, stream: Stream | None = None) -> None:
-        """Copy in the order of a stream, by default :meth:`Stream.current`.
+        """Copy in the order of a stream.
 
         The descriptor and the buffers are kept alive until the copy is done.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Default :meth:`Stream.current`.
+
+        Notes
+        -----
+        ``aclrtMemcpyAsyncWithDesc``; enqueues only. 950, 910B, 910C, 310B. API reference 11-03.
         """
         stream, kind = given_or_current(stream), lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
         arguments = self._memory._handle, kind, stream._handle

@@ -72,6 +72,16 @@ def since(name: str) -> str | None:
 
     The oldest known release is 8.1.RC1: functions in it may be older.
 
+    Parameters
+    ----------
+    name : str
+        The name of the function, such as ``aclrtMalloc``.
+
+    Returns
+    -------
+    str or None
+        The release.
+
     Examples
     --------
     >>> from ascend_rt.versions import since

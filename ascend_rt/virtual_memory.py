@@ -80,7 +80,26 @@ class PhysicalMemory(Resource):
     def granularity(
         device: Device | None = None, *, attribute: MemAttr | int | None = None, minimum: bool = False
     ) -> int:
-        """Return the recommended or minimum granularity of sizes (``aclrtMemGetAllocationGranularity``)."""
+        """Return the number of bytes that sizes of physical memory must be a multiple of.
+
+        Parameters
+        ----------
+        device : Device, optional
+            The device of the memory; None for the host.
+        attribute : MemAttr, optional
+            The kind of memory and pages, as for the class.
+        minimum : bool, default False
+            Return the minimum instead of the recommended granularity.
+
+        Returns
+        -------
+        int
+            The granularity, in bytes.
+
+        Notes
+        -----
+        ``aclrtMemGetAllocationGranularity``; not blocking. All products.
+        """
         lifecycle.initialize()
         out = ffi.new("size_t *")
         recommended, least = lib.ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, lib.ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM
@@ -90,7 +109,7 @@ class PhysicalMemory(Resource):
 
     @classmethod
     def from_shareable(cls, shareable: int, nbytes: int, device: Device) -> PhysicalMemory:
-        """Import memory that another process exported (``aclrtMemImportFromShareableHandle``).
+        """Import memory that another process exported.
 
         Parameters
         ----------
@@ -98,6 +117,11 @@ class PhysicalMemory(Resource):
             The number that :meth:`export` returned in that process, and the size of the memory.
         device : Device
             The device that uses the memory.
+
+        Returns
+        -------
+        PhysicalMemory
+            The memory; :meth:`VirtualMemory.map` gives it an address.
 
         Raises
         ------
@@ -107,6 +131,10 @@ class PhysicalMemory(Resource):
             No other running process exports this memory.
         ValueError
             The size is not positive.
+
+        Notes
+        -----
+        ``aclrtMemImportFromShareableHandle``. All products.
         """
         lifecycle.initialize()
         nbytes = check_positive(nbytes)
@@ -189,7 +217,17 @@ class MappedBuffer(Buffer):
     _ranges: weakref.WeakSet[Buffer]  # views of address ranges, closed with this; slices are closed like a buffer's
 
     def allow(self, device: Device) -> None:
-        """Let another device read and write the memory (``aclrtMemSetAccess``)."""
+        """Let another device read and write the memory.
+
+        Parameters
+        ----------
+        device : Device
+            The device.
+
+        Notes
+        -----
+        ``aclrtMemSetAccess``; not blocking. All products.
+        """
         access = ffi.new("aclrtMemAccessDesc *")
         access.flags = lib.ACL_RT_MEM_ACCESS_FLAGS_READWRITE
         access.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of the companion libraries that are made from tables.
 
-Every function of the headers has a weak definition that refuses; a library's own, where there is one, takes its place
+Every function of the headers has a weak definition that refuses; a library's own, where there is one, replaces it
 when the library is linked. ``/* @refused CODE: REASON */`` in a header is how. The inner functions of the runtime in
 `runtime.CALLS` call the documented ones. A list of names (``.txt``) is for functions without declarations: calls pass
 what they like, and a refusal reads none of it. An operator of a list (``aclnn…``) is two functions.

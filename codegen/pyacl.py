@@ -32,7 +32,7 @@ _ANNOTATIONS = {"s": "str", "f": "float"}
 
 _EVENT = "aclrtEvent"
 
-# How the C variable that holds an argument is declared, by its letter; and how it reaches the C function.
+# Declaration of the C variable that holds an argument, by its letter; and the way in which it reaches the C function.
 _HOLDERS = {"f": "double {} = 0;", "s": "const char *{} = NULL;", "O": "PyObject *{} = NULL;"}
 _INTEGER_HOLDER = "uint64_t {} = 0;"
 _CASTS = {"f": "({}){}", "s": "({}){}"}

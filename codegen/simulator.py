@@ -2,7 +2,7 @@
 """The C definitions that complete the simulator's ABI.
 
 - Every declared function has a weak definition that reports "not supported"; the simulator's own, where there is one,
-  takes its place when the library is linked. The table of all functions finds out which it was.
+  replaces it when the library is linked. The table of all functions finds out which it was.
 - Every function has a number, and every product a bit.
 - ``libacl_rt.so`` defines every function as a call of the same function in ``libascendcl.so``.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the own tests of PyTorch's adapter on the simulator, and compare their results with those that are recorded.
+"""Run the tests of PyTorch's adapter itself on the simulator, and compare their results with the recorded ones.
 
 ``adapter_tests.py CHECKOUT [FILE ...]`` takes a checkout of the adapter's public repository, of the tag that
 ``tests/data/torch_npu_tests.json`` names, and runs the files of tests in that list, or those given, each in a separate
-process below ``ascend-rt run --backend sim``. Every result that is not the recorded one is printed, and is a failure.
+process under ``ascend-rt run --backend sim``. Every result that is not the recorded one is printed, and is a failure.
 ``--record`` writes the results down instead; a recorded reason is kept while the result is the same.
 
 It needs ``pip install ".[torch-test,test]" ninja``, and a C++ compiler for extensions that tests build.

@@ -80,7 +80,10 @@ def run(command: list[str]) -> None:
     """
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise LibraryError(f"failed with status {done.returncode}: {shlex.join(command)}\n{done.stderr}")
+        raise LibraryError(
+            "the C++ part for torch cannot be built; the variable CXX can name another compiler. "
+            f"Status {done.returncode} of {shlex.join(command)}:\n{done.stderr}"
+        )
 
 
 def say(text: str) -> None:

@@ -28,6 +28,16 @@ _WAIT_WITH_DEADLOCK = 0.2  # the tasks that a deadlock holds up never end; this 
 def checks_in(text: str) -> tuple[str, ...]:
     """Return the names in a list with commas.
 
+    Parameters
+    ----------
+    text : str
+        Names of checks, separated by commas.
+
+    Returns
+    -------
+    tuple of str
+        The names.
+
     Raises
     ------
     ValueError

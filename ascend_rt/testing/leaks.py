@@ -51,6 +51,11 @@ def no_leaks(*kinds: type) -> Iterator[None]:
     *kinds : type
         The classes that count, for instance ``Stream, Event``; default all classes whose objects own a handle.
 
+    Raises
+    ------
+    Leak
+        An object is still open; the message shows where each was created.
+
     Examples
     --------
     >>> from ascend_rt.testing import no_leaks

@@ -154,7 +154,7 @@ def probe_in_child(paths: tuple[str, ...], question: str = "devices") -> tuple[s
 
 
 def _run(question: str, paths: tuple[str, ...], file: IO[bytes], seconds: float) -> int:
-    # Where a standard file is closed, this one may have its number, which the child uses for the null device.
+    # If a standard file is closed, this one may have its number, which the child uses for the null device.
     answers = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
     command = [python_program(), "-I", "-S", probe.__file__, str(answers), question, *paths]
     null = subprocess.DEVNULL

@@ -223,7 +223,7 @@ def test_limits_before_they_are_set(calls: Callable[..., list[Any]]) -> None:
 # --- overflow --------------------------------------------------------------------------------------------------------
 
 
-# How the status is got and reset; no document has the mode of the last two.
+# Functions that query and reset the status; no document has the mode of the last two.
 STATUS = [
     ("aclrtGetOverflowStatus", "aclrtResetOverflowStatus", ()),
     ("aclrtGetFloatOverflowStatus", "aclrtResetFloatOverflowStatus", ()),

@@ -1,4 +1,4 @@
-// How ranks find each other: strangers, ranks that do not come, and settings that are wrong.
+// Meetings of ranks: strangers, ranks that do not come, and settings that are wrong.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

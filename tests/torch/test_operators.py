@@ -50,7 +50,7 @@ def test_program_with_freed_memory_that_changes(program: Program) -> None:
 
 
 def test_formulas_in_graphs(program: Program) -> None:
-    # How much work there is, is in the data.
+    # The amount of work is in the data.
     assert program("formulas.py", "captured") == ["npu_grouped_matmul"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executed by Python at its start below ``ascend-rt run``, which puts this directory on ``PYTHONPATH``.
+"""Executed by Python at its start under ``ascend-rt run``, which puts this directory on ``PYTHONPATH``.
 
 It makes ``import acl`` work in the script and in the processes that the script starts, and frameworks on the simulator,
 and leaves no other trace: the module path is what it would be, and another ``sitecustomize`` is executed as

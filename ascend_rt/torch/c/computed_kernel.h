@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel in the dispatcher's table, copied, for a kernel that takes its place or calls it for another key. */
+/* The kernel in the dispatcher's table, copied, for a kernel that replaces it or calls it for another key. */
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -145,8 +145,8 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
     }
 }
 
-// Where only tensors that are there are changed, numbers decide no size: a program may pass another one each time, as
-// the step of an optimizer is.
+// If only existing tensors are changed, numbers decide no size: a program may pass another one each time, such as the
+// step of an optimizer.
 void Operator::find_operands() {
     for (const int source : returns) {
         makes_nothing &= source >= 0;

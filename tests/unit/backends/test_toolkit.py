@@ -441,7 +441,7 @@ ROUND_TRIP = "1048576 bytes came back as they were sent"
 
 @pytest.fixture(params=["run", "sh", "bash"])
 def within(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Callable[..., str]:
-    """Return a function that runs a command below ``ascend-rt run``, or in a shell that has sourced set_env.sh."""
+    """Return a function that runs a command under ``ascend-rt run``, or in a shell that has sourced set_env.sh."""
 
     def run_below(*command: str | Path) -> str:
         words = list(map(str, command))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmarks are complete: every layer has what the list says, and everything runs."""
 
 from __future__ import annotations

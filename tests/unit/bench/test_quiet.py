@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of quiet moments, on a machine whose noise is known."""
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ told([plain, barriers])
         assert (kind, code) == (("done", 0) if product in PLAIN else ("NotSupported", 207000))
         assert product in PLAIN or "aclrtCmoAsync" in text
     for (kind, code, text), function in zip(barriers, ("WithBarrier", "WaitBarrier"), strict=True):
-        # Where the form is there, it still wants a stream that is bound to a model.
+        # A product that has the form still needs a stream that is bound to a model.
         assert (kind, code) == (("AclError", 507000) if product in BARRIER else ("NotSupported", 207000))
         assert function in text
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``import acl``: which module it gives, below ``ascend-rt run`` and after `install_acl`."""
+"""``import acl``: which module it gives, under ``ascend-rt run`` and after `install_acl`."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from support.programs_in_forks import Programs
 
 ROOT = Path(__file__).resolve().parents[3]
+OURS = "https://github.com/ascend-rt/ascend_rt/blob/main/"
 DOCUMENTS = [
     *sorted(ROOT.glob("*.md")),
     *(ROOT / path / "README.md" for path in ("benchmarks", "examples")),
@@ -43,10 +44,11 @@ def test_example_runs(example: str, backend: str, programs: Programs, tmp_path: 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
-        if "://" in target:
+        directory = ROOT if target.startswith(OURS) else document.parent
+        path, _, heading = target.removeprefix(OURS).partition("#")
+        if "://" in path:
             continue
-        path, _, heading = target.partition("#")
-        file = (document.parent / path).resolve() if path else document
+        file = (directory / path).resolve() if path else document
         assert file.is_relative_to(ROOT), f"{document.name} links {target}, which is outside the repository"
         assert file.exists(), f"{document.name} links {target}"
         if heading:

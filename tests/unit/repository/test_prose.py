@@ -16,8 +16,12 @@ import pytest
 pytestmark = pytest.mark.simulator("independent")
 
 ROOT = Path(__file__).resolve().parents[3]
-TREES = ("ascend_rt", "backends", "benchmarks", "codegen", "docs", "examples", "measure", "tests", "tools")
-SUFFIXES = (".c", ".cpp", ".h", ".md", ".py", ".rst")
+TREES = (
+    *(".ci", ".github"),
+    *("ascend_rt", "backends", "benchmarks", "codegen", "docs", "examples", "measure", "tests", "tools"),
+)
+WITH_HASHES = (".build", ".sh", ".toml", ".yml")  # files whose comments begin with a hash, as those of .ci do
+SUFFIXES = (".c", ".cpp", ".h", ".in", ".md", ".py", ".rst", *WITH_HASHES)
 
 # Patterns, and the words to write instead. They are matched in a unit of text: a comment, a string or a paragraph.
 PATTERNS = {
@@ -46,6 +50,9 @@ def units(path: Path) -> Iterator[str]:
         yield from comments_in_python(text)
         # Other strings of tests are programs.
         yield from strings_in_python(text, only_docstrings="tests" in path.relative_to(ROOT).parts)
+    elif path.suffix in (*WITH_HASHES, ""):
+        yield from comments_with_hashes(text)
+        yield from (it for it in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text) if it.count(" ") > 1)
     else:
         yield from comments_in_c(text)
         yield from (it for it in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text) if it.count(" ") > 1)
@@ -54,6 +61,11 @@ def units(path: Path) -> Iterator[str]:
 def comments_in_python(text: str) -> Iterator[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     yield from joined((*each.start, each.string) for each in tokens if each.type == tokenize.COMMENT)
+
+
+def comments_with_hashes(text: str) -> Iterator[str]:
+    found = ((number, re.search(r"(?:^|\s)(#+ .*)", line)) for number, line in enumerate(text.splitlines(), 1))
+    yield from joined((number, comment.start(1), comment[1]) for number, comment in found if comment)
 
 
 def comments_in_c(text: str) -> Iterator[str]:
@@ -99,8 +111,9 @@ def findings(unit: str) -> Iterator[str]:
 
 
 def sources() -> Iterator[Path]:
-    found = [*ROOT.glob("*.md"), *(path for tree in TREES for path in (ROOT / tree).rglob("*"))]
-    return (path for path in sorted(found) if path.suffix in SUFFIXES and path != Path(__file__))
+    trees = [ROOT.glob("*"), *((ROOT / tree).rglob("*") for tree in TREES)]
+    found = [path for tree in trees for path in tree if path.suffix in SUFFIXES or path.parent == ROOT / ".ci"]
+    return (path for path in sorted(found) if path != Path(__file__))
 
 
 def test_texts_are_plain_english() -> None:
@@ -137,6 +150,7 @@ def test_every_kind_of_text_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "a.rst": "# A title\n\nOne `two` three.\n\n```\ncode\n```\n",
         "a.py": '"""A docstring of it."""\n# one\n# comment\nx = 1  # another\ny = "a longer string here"\n',
         "a.h": '/* one\n * comment */\nint x; // another\nconst char *y = "a longer string here";\n',
+        "a.toml": '# one\n# comment\nx = "a longer string here"  # another\n',
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -145,4 +159,5 @@ def test_every_kind_of_text_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "a.rst": ["A title", "One x three.", "x"],
         "a.py": ["comment: one comment", "comment: another", "A docstring of it.", "a longer string here"],
         "a.h": ["comment: one * comment", "comment: another", "a longer string here"],
+        "a.toml": ["comment: one comment", "comment: another", "a longer string here"],
     }

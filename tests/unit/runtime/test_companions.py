@@ -164,7 +164,7 @@ def test_the_vendors_library_does_not_get_to_see_them(run, build, tmp_path: Path
     ],
 )
 def test_a_program_that_lacks_the_adapter_is_told_what_to_install(run, code: str, told: list[str]) -> None:
-    # Where it is installed, this hides it.
+    # Hides it if it is installed.
     hide = "import sys; sys.path[:] = [path for path in sys.path if not path.endswith('site-packages')]\n"
     result = run("-m", "ascend_rt", "run", "--backend", "sim", "-c", hide + code)
     assert (result.returncode != 0) == bool(told), result.stderr

@@ -98,16 +98,22 @@ const Cookie &own_cookie() {
     return cookie;
 }
 
+bool shares_memory() {
+    const char *const setting = std::getenv("ASCEND_RT_HCCL_SHARED_MEMORY");
+    return setting == nullptr || std::strcmp(setting, "0") != 0;
+}
+
 // Lets other processes of the user read this one's memory, where the kernel restricts that to children (Yama).
 void permit_reading() {
 #ifdef PR_SET_PTRACER
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    if (shares_memory()) {
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    }
 #endif
 }
 
 bool is_readable(const Member &member) {
-    const char *const setting = std::getenv("ASCEND_RT_HCCL_SHARED_MEMORY");
-    if (setting != nullptr && std::strcmp(setting, "0") == 0) {
+    if (!shares_memory()) {
         return false;
     }
     Cookie seen{};

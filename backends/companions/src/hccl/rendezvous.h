@@ -1,5 +1,5 @@
-// How the ranks of a communicator find each other: one of them serves under an address that the program distributes as
-// the root information. Each rank announces itself there, gets the list of all ranks, and connects to each of them.
+// Meetings of the ranks of a communicator: one of them serves under an address that the program distributes as the root
+// information. Each rank announces itself there, gets the list of all ranks, and connects to each of them.
 #pragma once
 
 #include <cstdint>

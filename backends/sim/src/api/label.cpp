@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api/entry.h"
+#include "memory/extent.h"
 #include "memory/memory.h"
 #include "tasks/model.h"
 
@@ -26,15 +27,6 @@ Model &require_model_of(const Stream &stream) REQUIRES(engine_lock) {
         fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to a model", stream.id);
     }
     return *model;
-}
-
-// Checks an operand, which the branch reads when it runs.
-void require_operand(Simulator &sim, const void *address, std::size_t size, const char *name) REQUIRES(engine_lock) {
-    if (sim.memory.space().locate(address).place != Place::Device) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory%s", name, address,
-             explain_address(sim.memory, address).c_str());
-    }
-    require_live(sim.memory, address, size, AccessMode::Read, name);
 }
 
 }  // namespace
@@ -115,7 +107,7 @@ aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t, aclrtLabelList labelList, 
         const Ref<LabelList> list(require_handle<LabelList>(sim, labelList, "list of labels"));
         ContextStream &on = require_own_stream(sim, stream);
         Model &model = require_model_of(on);
-        require_operand(sim, ptr, sizeof(std::uint32_t), "ptr");
+        require_live_on_device(sim.memory, ptr, sizeof(std::uint32_t), AccessMode::Read, "ptr");
         sim.core.admit(lock, on);
         sim.core.submit(on, JumpTask(model, ptr, list));
     });
@@ -143,8 +135,8 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
             fail(ACL_ERROR_RT_STREAM_MODEL, "stream %u is not bound to the model of stream %u", other.id, on.id);
         }
         const Comparison comparison{leftValue, cond, rightValue, dataType};
-        require_operand(sim, leftValue, comparison.size(), "leftValue");
-        require_operand(sim, rightValue, comparison.size(), "rightValue");
+        require_live_on_device(sim.memory, leftValue, comparison.size(), AccessMode::Read, "leftValue");
+        require_live_on_device(sim.memory, rightValue, comparison.size(), AccessMode::Read, "rightValue");
         sim.core.admit(lock, on);
         sim.core.submit(on, SwitchTask(model, comparison, other));
     });

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/entry.h"
+#include "memory/extent.h"
 #include "memory/memory.h"
 
 using namespace aclsim;
@@ -26,22 +27,12 @@ void require_parameter(const aclrtRandomParaInfo &parameter, std::size_t size, c
     }
 }
 
-// Checks memory of a device for an access by the task.
-void require_on_device(Simulator &sim, const void *address, std::uint64_t size, AccessMode mode, const char *name)
-    REQUIRES(engine_lock) {
-    if (sim.memory.space().locate(address).place != Place::Device) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory%s", name, address,
-             explain_address(sim.memory, address).c_str());
-    }
-    require_live(sim.memory, address, size, mode, name);
-}
-
 void require_value(Simulator &sim, const aclrtRandomParaInfo &parameter, std::size_t size, const char *name)
     REQUIRES(engine_lock) {
     if (parameter.isAddr != 0) {
         const auto address = static_cast<std::uintptr_t>(random_value(parameter, size));
-        require_on_device(sim, reinterpret_cast<const void *>(address), random_value_size(parameter, size),
-                          AccessMode::Read, name);
+        require_live_on_device(sim.memory, reinterpret_cast<const void *>(address), random_value_size(parameter, size),
+                               AccessMode::Read, name);
     }
 }
 
@@ -50,7 +41,8 @@ void require_operands(Simulator &sim, const aclrtRandomNumTaskInfo &info) REQUIR
     const aclrtUniformDisInfo &parameters = info.randomNumFuncParaInfo.paramInfo.uniformDisInfo;
     const std::size_t size = random_element_size(info.dataType);
     if (info.randomParaAddr != nullptr) {
-        require_on_device(sim, info.randomParaAddr, RandomTask::kParametersSize, AccessMode::Read, "randomParaAddr");
+        require_live_on_device(sim.memory, info.randomParaAddr, RandomTask::kParametersSize, AccessMode::Read,
+                               "randomParaAddr");
     }
     require_value(sim, parameters.min, size, "the first parameter");
     if (has_second_parameter(info)) {
@@ -58,17 +50,18 @@ void require_operands(Simulator &sim, const aclrtRandomNumTaskInfo &info) REQUIR
     }
     require_value(sim, info.randomSeed, kWordSize, "randomSeed");
     require_value(sim, info.randomNum, kWordSize, "randomNum");
-    require_on_device(sim, info.randomCounterAddr, RandomTask::kCounterSize, AccessMode::Read, "randomCounterAddr");
+    require_live_on_device(sim.memory, info.randomCounterAddr, RandomTask::kCounterSize, AccessMode::Read,
+                           "randomCounterAddr");
     if (info.randomNum.isAddr != 0) {
-        require_on_device(sim, info.randomResultAddr, 1, AccessMode::None, "randomResultAddr");
+        require_live_on_device(sim.memory, info.randomResultAddr, 1, AccessMode::None, "randomResultAddr");
         return;
     }
     const std::uint64_t count = random_value(info.randomNum, kWordSize);
     if (count == 0) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "randomNum is 0");
     }
-    require_on_device(sim, info.randomResultAddr, random_result_size(info, count), AccessMode::Write,
-                      "randomResultAddr");
+    require_live_on_device(sim.memory, info.randomResultAddr, random_result_size(info, count), AccessMode::Write,
+                           "randomResultAddr");
 }
 
 // Writes the parameters at once, even if earlier tasks still read them there (random.md).

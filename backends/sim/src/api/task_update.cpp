@@ -10,14 +10,6 @@ using namespace aclsim;
 
 namespace {
 
-void require_on_device(Simulator &sim, const void *address, std::size_t size, const char *name) REQUIRES(engine_lock) {
-    if (sim.memory.space().locate(address).place != Place::Device) {
-        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory%s", name, address,
-             explain_address(sim.memory, address).c_str());
-    }
-    require_live(sim.memory, address, size, AccessMode::Read, name);
-}
-
 ContextStream &require_given(Simulator &sim, aclrtStream stream, const char *name) REQUIRES(engine_lock) {
     if (stream == nullptr) {
         fail(ACL_ERROR_RT_PARAM_INVALID, "%s is NULL", name);
@@ -45,7 +37,7 @@ void update_random(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uin
         fail(ACL_ERROR_RT_PARAM_INVALID, "task %u of stream %u does not generate random numbers in a model", id,
              target.id);
     }
-    require_on_device(sim, update.srcAddr, update.size, "srcAddr");
+    require_live_on_device(sim.memory, update.srcAddr, update.size, AccessMode::Read, "srcAddr");
     sim.core.admit(lock, on);
     sim.core.submit(on, RandomUpdateTask(sim.memory, name, update.srcAddr));
 }
@@ -69,8 +61,8 @@ void update_kernel(Simulator &sim, Lock &lock, aclrtStream task_stream, std::uin
     const Device &device = device_of(require_bound());
     require_context(sim);
     const Ref<Binary> binary(require_handle<Binary>(sim, update.binHandle, "kernel binary"));
-    require_on_device(sim, update.funcEntryAddr, sizeof(std::uint64_t), "funcEntryAddr");
-    require_on_device(sim, update.blockDimAddr, sizeof(std::uint64_t), "blockDimAddr");
+    require_live_on_device(sim.memory, update.funcEntryAddr, sizeof(std::uint64_t), AccessMode::Read, "funcEntryAddr");
+    require_live_on_device(sim.memory, update.blockDimAddr, sizeof(std::uint64_t), AccessMode::Read, "blockDimAddr");
     binary->load_on(lock, device);
     ContextStream &on = require_bound();  // recheck: copying lets other threads in
     const TaskName name{Ref<Stream>(require_given(sim, task_stream, "taskStream")), id};

@@ -24,6 +24,14 @@ void require_live(Memory &memory, const void *address, std::size_t size, AccessM
     note_use(memory, address, size, mode, name);
 }
 
+void require_live_on_device(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name) {
+    if (memory.space().locate(address).place != Place::Device) {
+        fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is not device memory%s", name, address,
+             explain_address(memory, address).c_str());
+    }
+    require_live(memory, address, size, mode, name);
+}
+
 void require_still_live(Memory &memory, std::initializer_list<Extent> extents) {
     for (const Extent &extent : extents) {
         if (!is_live(memory, extent.address, extent.size)) {

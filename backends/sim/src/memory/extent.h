@@ -22,6 +22,9 @@ void require_allocated(Memory &memory, const void *address, std::size_t size,
 void require_live(Memory &memory, const Access &access) REQUIRES(engine_lock);
 void require_live(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name)
     REQUIRES(engine_lock);
+// Does the same for memory that must belong to a device.
+void require_live_on_device(Memory &memory, const void *address, std::size_t size, AccessMode mode, const char *name)
+    REQUIRES(engine_lock);
 
 // Memory that must still be live after Core::admit(): other threads may free it while the call waits.
 struct Extent {

@@ -56,7 +56,6 @@ class Knowledge {
         }
     }
     Step of(LaneId lane) const { return !is_changed_ ? known_->of(lane) : lane < changed_.size() ? changed_[lane] : 0; }
-    bool is_changed() const { return is_changed_; }
     ClockRef result() && { return is_changed_ ? ClockRef(new Clock(std::move(changed_))) : known_; }
 
   private:

@@ -44,8 +44,6 @@ class Uses {
         one_ = {};
         more_.reset();
     }
-    bool is_single() const { return one_ && !more_; }
-    const UseRef &single() const { return one_; }
     bool operator==(const Uses &other) const {
         return one_ == other.one_ && (more_ == other.more_ || (more_ && other.more_ && *more_ == *other.more_));
     }

@@ -150,7 +150,6 @@ class Model : public Object, public TaskKeeper {
     virtual void prepare() REQUIRES(engine_lock) {}
     // Takes over the tasks; from here on the streams execute.
     void keep_tasks() REQUIRES(engine_lock);
-    bool is_built() const REQUIRES(engine_lock) { return is_built_; }
 
     Core &core_;
 

@@ -49,7 +49,7 @@ class Values final : public ReleaseListener {
     };
     static constexpr std::size_t kMostWritten = 4096;
     // Writes that may satisfy a wait: the first of each stream that was called before it, or the first one after it.
-    // Which of them does depends on the schedule.
+    // The choice between them depends on the schedule.
     static std::vector<Point> candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
                                          std::uint64_t call);
 
