@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ascend_rt.event import Event
     from ascend_rt.stream import Stream
 
+__all__ = ["Allocator", "AllocatorStatistics", "CachingAllocator"]
+
 
 class _Registration(NamedTuple):
     allocator: Allocator

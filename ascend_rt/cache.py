@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ascend_rt.enums import CmoType
     from ascend_rt.stream import Stream
 
+__all__ = ["cmo", "cmo_barrier", "cmo_prefetch"]
+
 _PREFETCH = lib.ACL_RT_CMO_TYPE_PREFETCH
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ascend_rt._runtime.failures import FailureLog
     from ascend_rt.stream import Stream
 
+__all__ = ["Context"]
+
 
 class Context(Place, Resource):
     """An explicit context of a device, with a separate default stream.

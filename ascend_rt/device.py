@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ascend_rt.enums import DevAttr
     from ascend_rt.stream import Stream
 
+__all__ = ["Device", "MemoryInfo", "MemoryUsage"]
+
 _Kind = TypeVar("_Kind", bound=IntEnum)
 
 # Codes for an attribute that the product lacks or that the library does not know; the choice between the two depends on

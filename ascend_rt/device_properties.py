@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascend_rt.enums import DeviceFormFactor, HostDeviceConnectType
 
+__all__ = ["DeviceProperties"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceProperties:

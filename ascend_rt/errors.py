@@ -20,6 +20,30 @@ if TYPE_CHECKING:
     from ascend_rt._runtime.failures import FailedTask
     from ascend_rt.backends.cann import Attempt
 
+__all__ = [
+    "AclError",
+    "AclWarning",
+    "AscendError",
+    "CaptureError",
+    "ClosedError",
+    "ConfigurationError",
+    "DeviceLost",
+    "EndOfSequence",
+    "ForkedProcess",
+    "InvalidArgument",
+    "InvalidHandle",
+    "LibraryError",
+    "NoContext",
+    "NotSupported",
+    "OutOfMemory",
+    "ResourceExhausted",
+    "RuntimeClosed",
+    "StreamAborted",
+    "TaskFailed",
+    "Timeout",
+    "WrongState",
+]
+
 
 class AscendError(Exception):
     """The base class of every exception of this package, except those for wrong arguments and unreadable files.

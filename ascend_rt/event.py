@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ascend_rt.options import EventOptions
     from ascend_rt.stream import Stream
 
+__all__ = ["Event"]
+
 # Ready-made, because parsing type names and combining flags takes longer than the call itself.
 _EVENT = ffi.typeof("aclrtEvent *")
 _FLOAT = ffi.typeof("float *")

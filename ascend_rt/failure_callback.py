@@ -24,6 +24,8 @@ from ascend_rt.errors import AclWarning, NotSupported
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = ["Subscription", "on_task_failed"]
+
 _NO_END = 2**64 - 1
 
 _lock = new_lock()  # a finalizer may close a subscription inside

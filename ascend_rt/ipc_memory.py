@@ -18,6 +18,8 @@ from ascend_rt.memory import Buffer, check_positive, on_device, pointer_attribut
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+__all__ = ["ImportedBuffer", "IpcMemory"]
+
 _SHARES_PAGES = 1 << 20  # bytes: smaller allocations may begin inside a page
 _HUGE_PAGE = 2 << 20
 

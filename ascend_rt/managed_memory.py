@@ -14,6 +14,8 @@ from ascend_rt.stream import given_or_current
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
+__all__ = ["ManagedBuffer"]
+
 _PAGE = 2 << 20
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     ScalarT = TypeVar("ScalarT", bound=np.generic)
     KnownDType: TypeAlias = type[ScalarT] | np.dtype[ScalarT]
 
+__all__ = ["Buffer", "PointerAttributes", "RegisteredMemory", "pointer_attributes"]
+
 _CELL = ffi.typeof("void **")
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)

@@ -17,6 +17,8 @@ from ascend_rt.memory import Buffer, check_size
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
+__all__ = ["MemoryPool", "PoolBuffer", "PoolStatistics"]
+
 _RESERVED = (lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH)
 _USED = (lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, lib.ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from ascend_rt.stream import Stream
 
+__all__ = ["CountingNotify", "Notify"]
+
 Operation = Literal["set", "add", "or", "and"]
 Condition = Literal["<", "==", ">", ">=", "&"]
 

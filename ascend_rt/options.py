@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascend_rt.enums import StreamFlag
 
+__all__ = ["EventOptions", "StreamOptions"]
+
 
 @dataclass(frozen=True)
 class StreamOptions:

@@ -29,6 +29,8 @@ else:
 
     ItemT = TypeVar("ItemT", bound=np.generic)  # with a default only from Python 3.13 on
 
+__all__ = ["PinnedBuffer"]
+
 _FORMAT = 4  # PyBUF_FORMAT
 
 

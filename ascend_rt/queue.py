@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Self
 
+__all__ = ["Queue"]
+
 _EMPTY = lib.ACL_ERROR_RT_QUEUE_EMPTY
 _FULL = lib.ACL_ERROR_RT_QUEUE_FULL
 _TOO_LITTLE_ROOM = lib.ACL_ERROR_RT_PARAM_INVALID

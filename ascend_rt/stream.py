@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from ascend_rt.notify import Notify
     from ascend_rt.options import StreamOptions
 
+__all__ = ["Stream"]
+
 _COMPLETE, _PENDING = lib.ACL_STREAM_STATUS_COMPLETE, lib.ACL_STREAM_STATUS_NOT_READY
 
 _ANOTHER_CONTEXT = (lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_STREAM_CONTEXT)

@@ -36,6 +36,19 @@ if TYPE_CHECKING:
     # The destination and the source of a copy, each with its address, its size, and True if it is on the device.
     Pair: TypeAlias = tuple[Operand, Operand, tuple[Any, int, bool], tuple[Any, int, bool]]
 
+__all__ = [
+    "CopyDescriptor",
+    "copy",
+    "copy_2d",
+    "copy_2d_async",
+    "copy_async",
+    "copy_batch",
+    "copy_batch_async",
+    "copy_indirect",
+    "fill",
+    "fill_async",
+]
+
 # For operands that are not contiguous.
 _CURES = {
     "source": "copy its rows by copy_2d_async(), or a contiguous copy of it, as PinnedBuffer.from_array() makes",

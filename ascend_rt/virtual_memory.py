@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ascend_rt.enums import MemAttr
 
+__all__ = ["MappedBuffer", "PhysicalMemory", "VirtualMemory"]
 
 _ranges_lock = new_lock()
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules, resolve_name
+from types import ModuleType
 
 import pytest
 
@@ -19,22 +20,26 @@ pytestmark = pytest.mark.simulator("independent")
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "reference"
 ONLY_WITH_TORCH = "torch"  # has no names: importing it changes PyTorch
+# All names of these are public, or none.
+WITHOUT_LIST = {f"ascend_rt.{name}" for name in ("backends", "cli", "enums", "pyacl")}
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|auto\w+|py:data):: (\S+)", re.MULTILINE)
 
 
 def canonical(name: str) -> str:
     """Return the name of an object where it is defined, which several modules may offer."""
     found = resolve_name(name)
-    is_defined = inspect.isclass(found) or inspect.isfunction(found)
+    is_defined = inspect.isclass(found) or inspect.isroutine(found)
     return f"{found.__module__}.{found.__qualname__}" if is_defined else name
+
+
+def public_modules() -> list[ModuleType]:
+    names = [each.name for each in iter_modules(ascend_rt.__path__) if not each.name.startswith(("_", ONLY_WITH_TORCH))]
+    return [ascend_rt, *(import_module(f"ascend_rt.{name}") for name in names)]
 
 
 def public() -> Iterator[str]:
     """Return the names in ``__all__`` of the package and of its public modules."""
-    modules = [
-        each.name for each in iter_modules(ascend_rt.__path__) if not each.name.startswith(("_", ONLY_WITH_TORCH))
-    ]
-    for module in (ascend_rt, *(import_module(f"ascend_rt.{name}") for name in modules)):
+    for module in public_modules():
         for name in getattr(module, "__all__", ()):
             yield canonical(f"{module.__name__}.{name}")
 
@@ -55,6 +60,11 @@ def documented() -> dict[str, list[str]]:
 
 DOCUMENTED = documented()
 CLASSES_AND_FUNCTIONS = [name for name in DOCUMENTED if callable(resolve_name(name))]
+
+
+def test_every_public_module_lists_its_names() -> None:
+    without = [module.__name__ for module in public_modules() if not hasattr(module, "__all__")]
+    assert set(without) <= WITHOUT_LIST
 
 
 def test_every_public_name_is_on_a_page() -> None:
