@@ -16,6 +16,7 @@ on as text: a stray ``%`` does no harm.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from string import Template
@@ -27,19 +28,6 @@ from codegen.declarations import Declarations, Function
 
 _SOURCE = Path(__file__).resolve().with_name("aclrt.c.in")
 SUPPORT_HEADER = Path(__file__).resolve().parents[1] / "ascend_rt" / "_native" / "aclrt_support.h"
-
-# The ways from C into Python; "+C" because the callback gate that takes them is compiled on its own.
-PYTHON_ENTRIES = """\
-extern "Python+C" {
-    void *ascend_rt_python_allocate(void *allocator, size_t size, void *wish);
-    void ascend_rt_python_free(void *allocator, void *block);
-    size_t ascend_rt_python_threads(aclsimThread *threads, size_t capacity);
-    size_t ascend_rt_python_describe(uint64_t thread, char *text, size_t size);
-    aclError ascend_rt_python_kernel(const aclsimKernelBlock *block, void *kernel);
-    void ascend_rt_python_release(void *kernel);
-    void ascend_rt_python_graph_destroyed(void *graph);
-}
-"""
 
 # Functions that drop work, or end what it runs in.
 ABORTS = (
@@ -76,10 +64,20 @@ typedef void *aclrtCallback;
 _DEFAULT_RESULT = {"aclError": "return ascend_rt_refusal;", "void": ""}
 
 
+def _support_text() -> str:
+    return SUPPORT_HEADER.read_text(encoding="utf-8")
+
+
 def support() -> Declarations:
     """Return what the hand-written part of the module declares for Python."""
-    _, _, text = SUPPORT_HEADER.read_text(encoding="utf-8").partition("/* For Python. */")
+    _, _, text = _support_text().partition("/* For Python. */")
     return declarations.parse([("support", text)], types=_SUPPORT_TYPES)
+
+
+def python_entries() -> str:
+    """Return the functions from C into Python; "+C" because the callback gate that calls them is compiled separately."""
+    prototypes = re.findall(r"^\w[^\n]*\bascend_rt_python_\w+\(.*\);$", _support_text(), re.MULTILINE)
+    return 'extern "Python+C" {\n' + "\n".join(prototypes) + "\n}\n"
 
 
 def _default(function: Function) -> str:
@@ -146,6 +144,6 @@ def builder() -> FFI:
     ffi = FFI()
     ffi.cdef(declared.cdef.replace(", ...)", ")"))
     ffi.cdef(support().cdef)
-    ffi.cdef(PYTHON_ENTRIES)
+    ffi.cdef(python_entries())
     ffi.set_source("ascend_rt._aclrt", source(declared.functions), py_limited_api=True)
     return ffi

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <structmember.h>
 
+#include "python_objects.h"
+
 typedef struct call {
     PyObject ob_base;
     PyObject *function;
@@ -43,12 +45,7 @@ static void end_state(void *own) {
 
 /* Reports an exception, which has no caller to be raised in. */
 static void report(PyObject *function, uint64_t stream) {
-    PyObject *type = NULL, *value = NULL, *traceback = NULL;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback != NULL) {
-        PyException_SetTraceback(value, traceback);
-    }
+    PyObject *const value = take_exception();
     PyObject *owner = PyImport_ImportModule("ascend_rt.callback");
     PyObject *result = owner != NULL ? PyObject_CallMethod(owner, "report_host_function", "OOK", value, function,
                                                            (unsigned long long)stream)
@@ -58,9 +55,7 @@ static void report(PyObject *function, uint64_t stream) {
     }
     Py_XDECREF(result);
     Py_XDECREF(owner);
-    Py_XDECREF(traceback);
     Py_XDECREF(value);
-    Py_XDECREF(type);
 }
 
 void host_function_run(void *argument) {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "methods.h"
+#include "python_objects.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "Integers are packed by their first bytes."

@@ -137,16 +137,6 @@ void bring_back(raised before) {
     PyErr_Restore(now.type, now.value, now.traceback);
 }
 
-/* Shared by several methods. */
-
-PyObject *tuple_of(arguments args, Py_ssize_t count) {
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t i = 0; i < count && tuple != NULL; ++i) {
-        PyTuple_SetItem(tuple, i, Py_NewRef(args[i]));
-    }
-    return tuple;
-}
-
 /* The place of a parameter that was given by name, or -1. */
 static int place_of_name(const signature *of, PyObject *name) {
     for (int i = of->only_positional; i < of->count; ++i) {

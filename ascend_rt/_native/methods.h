@@ -211,8 +211,6 @@ bool current_streams_add(PyObject *module);
 /* Frees the locks in a forked child. */
 void current_streams_renew_locks(void);
 
-PyObject *tuple_of(arguments args, Py_ssize_t count);
-
 /* Raises the error of a wrong call, which is that of the declaration in Python. */
 PyObject *refuse_call(const hot_method *path, PyObject *self, arguments args, Py_ssize_t count, PyObject *names);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "epochs.h"
+#include "python_objects.h"
 
 static const ascend_rt_shared *shared; /* the table and the gate of ascend_rt._aclrt */
 static PyObject *provide;              /* ascend_rt._runtime.driver.provide */
@@ -28,14 +29,6 @@ bool pyacl_to_s(PyObject *object, const char **value) {
 PyObject *pyacl_refuse(const char *text) {
     PyErr_SetString(PyExc_TypeError, text);
     return NULL;
-}
-
-static PyObject *tuple_of(PyObject *const *args, Py_ssize_t count) {
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t i = 0; i < count && tuple != NULL; ++i) {
-        PyTuple_SetItem(tuple, i, Py_NewRef(args[i]));
-    }
-    return tuple;
 }
 
 /* Refuses the first argument for k or K that is not an int although it has __index__; returns whether it did. From 3.14
@@ -95,19 +88,6 @@ PyObject *pyacl_pack(int count, ...) {
         Py_CLEAR(tuple);
     }
     return tuple;
-}
-
-/* Takes the exception that is set, complete with its traceback. */
-static PyObject *take_exception(void) {
-    PyObject *type = NULL, *value = NULL, *traceback = NULL;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback != NULL) {
-        PyException_SetTraceback(value, traceback);
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(traceback);
-    return value;
 }
 
 PyObject *pyacl_raise_from_callback(const char *name, PyObject *value) {

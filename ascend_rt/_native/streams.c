@@ -2,6 +2,7 @@
 /* The hot methods of streams. */
 #include "host_functions.h"
 #include "methods.h"
+#include "python_objects.h"
 #include "stream_life.h"
 
 PyTypeObject *plain_stream;

@@ -39,13 +39,7 @@ aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag) {
         if (flag != 0) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "flag must be 0");
         }
-        const Context *context = current_context(sim);
-        if (context == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
-                              "the calling thread has no current context; call aclrtSetDevice in it");
-        }
-        require_not_lost(context->device);
-        *cntNotify = CntNotify::create(sim.core, context->device)->handle();
+        *cntNotify = CntNotify::create(sim.core, require_device_of_notify(sim.machine))->handle();
     });
 }
 

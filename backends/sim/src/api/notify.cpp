@@ -39,13 +39,7 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
         if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
             fail(ACL_ERROR_RT_PARAM_INVALID, "there is no notify flag %#llx", static_cast<unsigned long long>(flag));
         }
-        Context *context = current_context(sim);
-        if (context == nullptr) {
-            fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
-                              "the calling thread has no current context; call aclrtSetDevice in it");
-        }
-        require_not_lost(context->device);
-        *notify = Notify::create(sim.core, context->device)->handle();
+        *notify = Notify::create(sim.core, require_device_of_notify(sim.machine))->handle();
     });
 }
 

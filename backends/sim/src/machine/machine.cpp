@@ -355,6 +355,16 @@ Device &require_current_device(Machine &machine) {
     return device;
 }
 
+Device &require_device_of_notify(Machine &machine) {
+    Context *const context = current_context(machine);
+    if (context == nullptr) {
+        fail_unremembered(ACL_ERROR_RT_CONTEXT_NULL,
+                          "the calling thread has no current context; call aclrtSetDevice in it");
+    }
+    require_not_lost(context->device);
+    return context->device;
+}
+
 Device &require_device(Machine &machine, std::int64_t user_id) {
     if (user_id < 0 || user_id >= static_cast<std::int64_t>(machine.devices.size())) {
         const std::string which =
