@@ -303,9 +303,8 @@ def _release(
     function: str | None = None,
     context: ExplicitContext | None = None,
 ) -> None:
-    function = function or undo
-    arguments = device_id, "references", undo, function, argument, unless_last, context
-    check(retention.Reset(device_id).run(_release_now, *arguments), function)
+    given = _Given(device_id, "references", undo, argument, function or undo, context)
+    check(retention.Reset(device_id).run(given.give_back, unless_last), given.function)
 
 
 def count_for_program(device_id: int, undo: str) -> None:
@@ -318,58 +317,89 @@ def count_for_program(device_id: int, undo: str) -> None:
 
 def release_for_program(device_id: int, undo: str, argument: Any, function: str | None = None) -> int:
     """Give back a reference that the program has taken by pyACL; return the code, and leave the text of a failure."""
+    given = _Given(device_id, "of_program", undo, argument, function or undo)
     try:
-        return retention.Reset(device_id).run(_release_now, device_id, "of_program", undo, function or undo, argument)
+        return retention.Reset(device_id).run(given.give_back)
     except NotSupported as error:
         return error.code
 
 
-def _release_now(
-    device_id: int,
-    holder: str,
-    undo: str,
-    function: str,
-    argument: Any,
-    unless_last: bool = False,
-    context: ExplicitContext | None = None,
-) -> int:
-    released: dict[str, int] = {}
-    ended: dict[int, DeviceEpoch] = {}
-    call, is_asked = getattr(lib, function), False
-    try:
-        with _lock:  # counted before the call, during which other threads may count: only one sees the last reference
-            owner = owners.get(device_id)
-            epoch = DeviceEpoch(device_id) if owner is None else owner.epoch
-            if unless_last and epoch.references[undo] < 2:
+class _Given:
+    """A reference to a device that is given back, and all that ends with it."""
+
+    def __init__(
+        self,
+        device_id: int,
+        holder: str,
+        undo: str,
+        argument: Any,
+        function: str,
+        context: ExplicitContext | None = None,
+    ) -> None:
+        self.function = function
+        self._device_id, self._holder, self._undo, self._argument = device_id, holder, undo, argument
+        self._context = context
+        self._epoch = DeviceEpoch(device_id)
+        self._is_owned = self._is_last = False
+        self._released: dict[str, int] = {}
+        self._ended: dict[int, DeviceEpoch] = {}
+
+    def give_back(self, unless_last: bool = False) -> int:
+        """Call the function; return its code, also if it has failed and nothing was given back."""
+        call, is_asked = getattr(lib, self.function), False
+        try:
+            if not self._count_down(unless_last):
                 return 0
-            epoch.give_back(holder, undo, released, every=function == _RESET_ALL)
-            is_last = epoch.is_unused()
+            lib.ascend_rt_await_left(ffi.NULL)
+            is_asked = True
+            code = int(call(self._argument) if self._context is None else self._context._give_back(call))
+        except BaseException as error:  # a signal handler raised it, or the library has no such function
+            is_made = is_asked if self._context is None else not self._context._is_closing
+            if self._released and (isinstance(error, AclError) or not is_made):
+                self._take_back()
+            raise
+        if code:
+            self._take_back()
+        else:
+            self._follow_device()
+        return code
+
+    def _count_down(self, unless_last: bool) -> bool:
+        # Counted before the call, during which other threads may count: only one sees the last reference.
+        with _lock:
+            owner = owners.get(self._device_id)
+            if owner is not None:
+                self._epoch, self._is_owned = owner.epoch, True
+            epoch = self._epoch
+            if unless_last and epoch.references[self._undo] < 2:
+                return False
+            epoch.give_back(self._holder, self._undo, self._released, every=self.function == _RESET_ALL)
+            self._is_last = epoch.is_unused()
             # Before the call: none of the objects may be used while the context or the device goes.
-            _end_contexts(_contexts_without(epoch, undo, argument), ended)
-            for handle, of_streams in ended.items():
-                of_streams.has_lost_context = undo == _DESTROY and handle == address(argument)
-            if is_last and owner is not None:
+            _end_contexts(_contexts_without(epoch, self._undo, self._argument), self._ended)
+            for handle, of_streams in self._ended.items():
+                of_streams.has_lost_context = self._undo == _DESTROY and handle == address(self._argument)
+            if self._is_last and self._is_owned:
                 _end(epoch)
             _find_usual_owner()
-        lib.ascend_rt_await_left(ffi.NULL)
-        is_asked = True
-        code = int(call(argument) if context is None else context._give_back(call))
-    except BaseException as error:  # a signal handler raised it, or the library has no such function
-        is_made = is_asked if context is None else not context._is_closing
-        if released and (isinstance(error, AclError) or not is_made):
-            _take_back(epoch, undo, released, ended)
-        raise
-    if code:
-        _take_back(epoch, undo, released, ended)
-        return code
-    log.debug("%s: device %d%s", function, device_id, ", the last reference" if is_last else "")
-    if undo == _RESET and (ended or is_last) and owner is not None and _is_set(device_id):  # by other code
-        _resume(epoch, ended)
-    elif not is_last and epoch.is_gone_unseen():
+            return True
+
+    def _take_back(self) -> None:
         with _lock:
-            _end_contexts(_contexts_on(device_id), {})
-            _end(epoch)
-    return 0
+            for holder, number in self._released.items():
+                getattr(self._epoch, holder)[self._undo] += number
+            _resume(self._epoch, self._ended)
+
+    def _follow_device(self) -> None:
+        """Follow what the call has left of the device: other code may have set it, or may have reset it before."""
+        log.debug("%s: device %d%s", self.function, self._device_id, ", the last reference" if self._is_last else "")
+        has_ended = self._is_owned and bool(self._ended or self._is_last)
+        if self._undo == _RESET and has_ended and _is_set(self._device_id):
+            _resume(self._epoch, self._ended)
+        elif not self._is_last and self._epoch.is_gone_unseen():
+            with _lock:
+                _end_contexts(_contexts_on(self._device_id), {})
+                _end(self._epoch)
 
 
 def _end(epoch: DeviceEpoch) -> None:
@@ -399,14 +429,6 @@ def _end_contexts(contexts: list[int], ended: dict[int, DeviceEpoch]) -> None:
         if context in _contexts:
             ended[context] = _contexts[context]
             _contexts.pop(context).end()
-
-
-def _take_back(epoch: DeviceEpoch, undo: str, released: dict[str, int], ended: dict[int, DeviceEpoch]) -> None:
-    """Undo what was noted of a call that has failed."""
-    with _lock:
-        for holder, number in released.items():
-            getattr(epoch, holder)[undo] += number
-        _resume(epoch, ended)
 
 
 def _resume(epoch: DeviceEpoch, contexts: dict[int, DeviceEpoch]) -> None:
