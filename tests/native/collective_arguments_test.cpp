@@ -272,6 +272,22 @@ void groups_must_be_whole(const Rank &rank) {
     CHECK_REFUSED(HCCL_E_PARA, "sends to itself", HcclGroupEnd());
     CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(other));
     CHECK_REFUSED(HCCL_E_PARA, "has not called HcclGroupStart", HcclGroupEnd());
+    // The same if a later part names memory of the host, or a stream that ends before the group does.
+    std::vector<float> of_host(1);
+    aclrtStream second = nullptr;
+    CHECK_OK(aclrtCreateStream(&second));
+    for (const bool is_live : {true, false}) {
+        CHECK_HCCL(HCCL_SUCCESS, HcclGroupStart());
+        CHECK_HCCL(HCCL_SUCCESS, HcclSend(memory.data(), 1, kType, 1 - rank.number, rank.comm, rank.stream));
+        void *const target = is_live ? static_cast<void *>(of_host.data()) : memory.data();
+        CHECK_HCCL(HCCL_SUCCESS, HcclRecv(target, 1, kType, 1 - rank.number, rank.comm, second));
+        if (is_live) {
+            CHECK_REFUSED(HCCL_E_PARA, "is not memory of a device", HcclGroupEnd());
+        } else {
+            CHECK_OK(aclrtDestroyStream(second));
+            CHECK_REFUSED(HCCL_E_RUNTIME, "stream", HcclGroupEnd());
+        }
+    }
     HcclSendRecvItem items[] = {{HCCL_SEND, memory.data(), 1, kType, 1 - rank.number},
                                 {static_cast<HcclSendRecvType>(2), memory.data(), 1, kType, 1 - rank.number}};
     CHECK_REFUSED(HCCL_E_PARA, "neither a send nor a receive", HcclBatchSendRecv(items, 2, rank.comm, rank.stream));

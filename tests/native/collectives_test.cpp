@@ -482,6 +482,44 @@ void groups_begin_together(const Rank &rank) {
     CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(second));
 }
 
+// A group has sends and receives of all ranks, between which their thread changes the device.
+void a_thread_may_be_all_ranks_of_a_group() {
+    constexpr std::uint32_t kRanks = 3;
+    constexpr std::size_t kCount = 30000;
+    std::int32_t devices[kRanks] = {2, 0, 1};
+    HcclComm comms[kRanks] = {};
+    aclrtStream streams[kRanks] = {};
+    std::vector<std::unique_ptr<Memory<std::int32_t>>> own, received;
+    CHECK_HCCL(HCCL_SUCCESS, HcclCommInitAll(kRanks, devices, comms));
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        CHECK_OK(aclrtSetDevice(devices[rank]));
+        CHECK_OK(aclrtCreateStream(&streams[rank]));
+        own.push_back(std::make_unique<Memory<std::int32_t>>(content_of<std::int32_t>(rank, kCount)));
+        received.push_back(std::make_unique<Memory<std::int32_t>>(kCount));
+    }
+    CHECK_HCCL(HCCL_SUCCESS, HcclGroupStart());
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        CHECK_OK(aclrtSetDevice(devices[rank]));
+        CHECK_HCCL(HCCL_SUCCESS, HcclSend(own[rank]->data(), kCount, HCCL_DATA_TYPE_INT32, (rank + 1) % kRanks,
+                                          comms[rank], streams[rank]));
+        CHECK_HCCL(HCCL_SUCCESS, HcclRecv(received[rank]->data(), kCount, HCCL_DATA_TYPE_INT32,
+                                          (rank + kRanks - 1) % kRanks, comms[rank], streams[rank]));
+    }
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_HCCL(HCCL_SUCCESS, HcclGroupEnd());
+    std::int32_t present = -1;
+    CHECK_OK(aclrtGetDevice(&present));
+    CHECK(present == 0);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        CHECK_OK(aclrtSetDevice(devices[rank]));
+        CHECK_OK(aclrtSynchronizeStream(streams[rank]));
+        CHECK(received[rank]->get() == content_of<std::int32_t>((rank + kRanks - 1) % kRanks, kCount));
+        CHECK_HCCL(HCCL_SUCCESS, HcclCommDestroy(comms[rank]));
+        CHECK_OK(aclrtDestroyStream(streams[rank]));
+    }
+    CHECK_OK(aclrtSetDevice(0));
+}
+
 // --- random programs -------------------------------------------------------------------------------------------------
 
 // One of the communicators of a program.
@@ -720,6 +758,7 @@ int main() {
         });
     }
     all_of_it(8);
+    a_thread_may_be_all_ranks_of_a_group();
     CHECK_OK(aclrtResetDevice(0));
     CHECK_OK(aclFinalize());
     return 0;

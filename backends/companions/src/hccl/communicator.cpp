@@ -69,6 +69,16 @@ void require_of_device(std::int32_t device, const Operand &operand) {
                             (place ? "memory " + devices(its_device, device) : "not memory of a device"));
 }
 
+std::vector<Operand> operands_of(const std::vector<Message> &messages) {
+    std::vector<Operand> operands;
+    for (const Message &message : messages) {
+        operands.push_back({message.data, message.is_sent ? ACLSIM_ACCESS_READ : ACLSIM_ACCESS_WRITE,
+                            message.is_sent ? "sendBuf" : "recvBuf", message.signature.count,
+                            width_of(static_cast<HcclDataType>(message.signature.type))});
+    }
+    return operands;
+}
+
 }  // namespace
 
 void set_line_provider(NameLine provider) { g_name_line = provider; }
@@ -150,12 +160,9 @@ void Communicator::submit(std::vector<Message> messages, const char *name, aclrt
     const std::lock_guard<std::mutex> guard(submission_);
     auto sent = sent_;
     auto received = received_;
-    Call call{name, {Kind::SendRecv}, {}, {}};
+    Call call{name, {Kind::SendRecv}, operands_of(messages), {}};
     for (Message &message : messages) {
         message.number = ++(message.is_sent ? sent : received)[message.rank];
-        const auto type = static_cast<HcclDataType>(message.signature.type);
-        call.operands.push_back({message.data, message.is_sent ? ACLSIM_ACCESS_READ : ACLSIM_ACCESS_WRITE,
-                                 message.is_sent ? "sendBuf" : "recvBuf", message.signature.count, width_of(type)});
     }
     call.steps = send_and_receive(std::move(messages));
     submit_numbered(std::move(call), 0, std::move(line), stream);
@@ -163,11 +170,29 @@ void Communicator::submit(std::vector<Message> messages, const char *name, aclrt
     received_ = std::move(received);
 }
 
-void Communicator::submit_numbered(Call call, std::uint64_t number, std::string line, aclrtStream stream) {
+void Communicator::require_submittable(const std::vector<Message> &messages, aclrtStream stream) const {
+    require_usable(operands_of(messages));
+    std::int32_t id = 0;
+    if (stream != nullptr && aclrtStreamGetId(stream, &id) != ACL_SUCCESS) {
+        const char *const text = aclGetRecentErrMsg();
+        refuse(HCCL_E_RUNTIME, text == nullptr ? "" : text);
+    }
+}
+
+void Communicator::require_usable(const std::vector<Operand> &operands) const {
     if (const std::optional<Failure> failure = network_->failure()) {
         refuse(failure->code, "communicator " + name_ + " has failed before: " + failure->text);
     }
     require_present(device_);
+    for (const Operand &operand : operands) {
+        if (operand.count > 0) {
+            require_of_device(device_, operand);
+        }
+    }
+}
+
+void Communicator::submit_numbered(Call call, std::uint64_t number, std::string line, aclrtStream stream) {
+    require_usable(call.operands);
     std::vector<aclsimAccess> accesses;
     std::vector<std::int64_t> shapes;
     shapes.reserve(call.operands.size());
@@ -175,7 +200,6 @@ void Communicator::submit_numbered(Call call, std::uint64_t number, std::string 
         if (operand.count == 0) {
             continue;
         }
-        require_of_device(device_, operand);
         shapes.push_back(static_cast<std::int64_t>(operand.count));
         accesses.push_back({operand.address, operand.mode, static_cast<std::uint32_t>(operand.width), 1, &shapes.back(),
                             nullptr, operand.name});

@@ -60,6 +60,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     void submit(Call call, aclrtStream stream);
     // The same for messages between two ranks, whose numbers it sets.
     void submit(std::vector<Message> messages, const char *name, aclrtStream stream);
+    // Refuses as submit() would, for messages of a group of which no part is to be sent alone.
+    void require_submittable(const std::vector<Message> &messages, aclrtStream stream) const;
     // Returns the root of a communicator of those ranks of this one, in that order. Refuses.
     Root root_of_part(const std::vector<std::uint32_t> &ranks, std::uint64_t id);
     // Ends its executions, and leaves the other ranks. Tasks that begin later fail.
@@ -77,6 +79,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     };
     Communicator(std::string name, const Root &root, std::int32_t device, std::optional<std::int32_t> timeout_seconds);
 
+    void require_usable(const std::vector<Operand> &operands) const;
     void submit_numbered(Call call, std::uint64_t number, std::string line, aclrtStream stream);
     void start(const std::shared_ptr<Operation> &operation, std::uint64_t number);
     void perform(const std::shared_ptr<Operation> &operation, std::uint64_t number);

@@ -109,6 +109,7 @@ void require_matching(const Communicator &communicator, const std::vector<Messag
 struct Group {
     struct Part {
         std::shared_ptr<Communicator> communicator;
+        aclrtContext context;  // of the calls: a thread may be the ranks of several devices
         aclrtStream stream;
         std::vector<Message> messages;
     };
@@ -118,6 +119,19 @@ struct Group {
 
 Group &present_group() { return aclsim::ThreadState<Group>::get(); }
 
+// Returns nullptr if the thread has none.
+aclrtContext present_context() {
+    aclrtContext context = nullptr;
+    return aclrtGetCurrentContext(&context) == ACL_SUCCESS ? context : nullptr;
+}
+
+void switch_to(aclrtContext context) {
+    if (context != nullptr && context != present_context() && aclrtSetCurrentContext(context) != ACL_SUCCESS) {
+        const char *const text = aclGetRecentErrMsg();
+        refuse(HCCL_E_RUNTIME, text == nullptr ? "" : text);
+    }
+}
+
 void submit(std::shared_ptr<Communicator> communicator, std::vector<Message> messages, const char *name,
             aclrtStream stream) {
     Group &group = present_group();
@@ -125,13 +139,14 @@ void submit(std::shared_ptr<Communicator> communicator, std::vector<Message> mes
         require_matching(*communicator, messages);
         return communicator->submit(std::move(messages), name, stream);
     }
+    aclrtContext context = present_context();
     for (Group::Part &part : group.parts) {
-        if (part.communicator == communicator && part.stream == stream) {
+        if (part.communicator == communicator && part.context == context && part.stream == stream) {
             part.messages.insert(part.messages.end(), messages.begin(), messages.end());
             return;
         }
     }
-    group.parts.push_back({std::move(communicator), stream, std::move(messages)});
+    group.parts.push_back({std::move(communicator), context, stream, std::move(messages)});
 }
 
 }  // namespace
@@ -437,10 +452,21 @@ HcclResult HcclGroupEnd(void) {
             return;
         }
         std::vector<Group::Part> parts = std::exchange(group.parts, {});
+        const struct AtEnd {
+            aclrtContext context = present_context();
+            ~AtEnd() {
+                if (context != nullptr) {
+                    aclrtSetCurrentContext(context);
+                }
+            }
+        } at_end;
         for (const Group::Part &part : parts) {  // all, before the first is submitted
             require_matching(*part.communicator, part.messages);
+            switch_to(part.context);
+            part.communicator->require_submittable(part.messages, part.stream);
         }
         for (Group::Part &part : parts) {
+            switch_to(part.context);
             part.communicator->submit(std::move(part.messages), "HcclBatchSendRecv", part.stream);
         }
     });
