@@ -83,7 +83,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _marked(item: pytest.Item) -> str | bool | None:
     marker = item.get_closest_marker("ascend")
-    return None if marker is None else marker.kwargs.get("check", _ALL)
+    if marker is None:
+        return None
+    checks = marker.kwargs.get("check", *(marker.args[:1] or [_ALL]))
+    if isinstance(checks, (list, tuple)) and all(isinstance(each, str) for each in checks):
+        return ",".join(checks)
+    if checks is None or isinstance(checks, (str, bool)):
+        return checks
+    raise pytest.UsageError(f"@pytest.mark.ascend(check={checks!r}): name checks, as in check={_ALL!r}, or False")
 
 
 def _checks_of(item: pytest.Item) -> str | None:

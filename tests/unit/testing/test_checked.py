@@ -77,15 +77,17 @@ def test_findings_of_other_checks_do_not_fail_a_test(tests) -> None:
     assert tests(THREE, "--ascend-check=memory").returncode == 0
 
 
-def test_a_marker_turns_checks_on_for_its_tests_alone(tests) -> None:
-    done = tests("""
+@pytest.mark.parametrize("argument", ['check="races"', 'check=["races"]', '"races"'])
+def test_a_marker_turns_checks_on_for_its_tests_alone(tests, argument: str) -> None:
+    text = """
 import os
-@pytest.mark.ascend(check="races")
+@pytest.mark.ascend(ARGUMENT)
 def test_marked():
     assert os.environ["ASCEND_RT_SIM_CHECK"] == "races"
     race()
 def test_other(): race(id=2, conflict="write after write")
-""")
+"""
+    done = tests(text.replace("ARGUMENT", argument))
     assert outcomes(done.stdout) == {"test_marked": "FAILED", "test_other": "PASSED"}
 
 
@@ -128,6 +130,11 @@ def test_a_comment_ignores(tests, tmp_path: Path) -> None:
             "@pytest.mark.ascend(check='rases')\ndef test_it(): pass\n",
             "-q",
             "@pytest.mark.ascend(check='rases'): 'rases' is not a check; the checks are races, deadlocks, memory",
+        ),
+        (
+            "@pytest.mark.ascend(check=1)\ndef test_it(): pass\n",
+            "-q",
+            "@pytest.mark.ascend(check=1): name checks, as in check='races,deadlocks', or False",
         ),
         (
             "from ascend_rt import Device\nDevice.count()\n@pytest.mark.ascend(check='memory')\ndef test_it(): pass\n",
