@@ -162,7 +162,7 @@ _FIXES = {
 
 def _of_race(race: Race) -> str:
     at, why, fix = Places(race).at, race.why, race.fix
-    earlier, later = _in_order_of_calls(race)
+    earlier, later = words.in_order_of_calls(race)
     lanes = list(dict.fromkeys(map(_lane_of, (earlier, later))))
     before, after = (lanes.index(_lane_of(access)) for access in (earlier, later))
     drawing = _Drawing(lanes)
@@ -185,15 +185,6 @@ def _of_race(race: Race) -> str:
         drawing.link(record, wait, "bound")
     drawing.link(first, second, "missing")
     return drawing.svg(words.conflict(race))
-
-
-def _in_order_of_calls(race: Race) -> tuple[Access, Access]:
-    """Return the accesses in the order in which the fix puts them; the check may have met them in the other."""
-    fix = race.fix
-    is_reversed = race.first.frames != race.second.frames and (
-        fix.record_after == race.second.frames or fix.before == race.first.frames
-    )
-    return (race.second, race.first) if is_reversed else (race.first, race.second)
 
 
 def _lane_of(access: Access) -> str:

@@ -38,7 +38,7 @@ def _note(text: str) -> Line:
 
 
 class _Process:
-    """The lines of one process, in the order in which they were written."""
+    """The lines of one program in a process, in the order in which they were written."""
 
     def __init__(self, into: Findings, pid: int) -> None:
         self.into, self.pid = into, pid
@@ -76,22 +76,30 @@ def read_file(file: Path) -> list[Finding]:
     OSError
         The file cannot be read.
     """
-    return list(_read_file(file, Findings()).found.values())
+    return [each for program in _read_file(file, Findings()) for each in program.found.values()]
 
 
-def _read_file(file: Path, into: Findings) -> _Process:
-    """Add what a process has written beside its findings to those of all processes."""
-    process = _Process(into, int(file.stem) if file.stem.isdecimal() else 0)
-    has_used_runtime = False
+def _read_file(file: Path, into: Findings) -> list[_Process]:
+    """Add what a process has written beside its findings to those of all processes.
+
+    Each program that it has executed, one in place of the other, numbers its findings anew.
+    """
+    pid = int(file.stem) if file.stem.isdecimal() else 0
+    programs = [_Process(into, pid)]
+    has_used_runtime = has_begun = False
     for line in lines_of(file):
-        has_used_runtime |= line.get("kind") != "files"
+        kind = line.get("kind")
+        if kind == "process" and has_begun:
+            programs.append(_Process(into, pid))
+        has_begun |= kind == "process"
+        has_used_runtime |= kind != "files"
         try:
-            process.read(line)
+            programs[-1].read(line)
         except (AttributeError, KeyError, TypeError):
-            process.read(_note(f"a line of process {file.stem} has another form than this release knows"))
+            programs[-1].read(_note(f"a line of process {file.stem} has another form than this release knows"))
     into.processes += has_used_runtime
-    into.unfinished += has_used_runtime and not process.has_ended
-    return process
+    into.unfinished += has_used_runtime and not programs[-1].has_ended
+    return programs
 
 
 def read(directory: Path) -> Findings:
@@ -104,7 +112,7 @@ def read(directory: Path) -> Findings:
     """
     into = Findings()
     files = sorted(directory.glob("*.jsonl"), key=lambda file: (len(file.stem), file.stem))
-    processes = [_read_file(file, into) for file in files]
+    processes = [program for file in files for program in _read_file(file, into)]
     between: list[Finding] = []
     try:
         sharing = [process for process in processes if process.about_sharing]

@@ -185,7 +185,7 @@ def _location(frame: Frame, text: str = "") -> dict[str, Any]:
 def _artifact(frame: Frame) -> dict[str, str]:
     if os.path.isabs(frame.path):
         return {"uri": Path(frame.path).as_uri()}
-    return {"uri": quote(frame.path), "uriBaseId": _ROOT}
+    return {"uri": quote(frame.path.encode("utf-8", "surrogateescape")), "uriBaseId": _ROOT}
 
 
 def fingerprint_of(finding: Finding) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ascend_rt._check import names
 from ascend_rt._check.findings import Access, Deadlock, Finding, Findings, Fix, Hint, Race, Report, Wait
-from ascend_rt._check.frames import Frames, apart, innermost, stack
+from ascend_rt._check.frames import Frames, apart, innermost, is_of_user, stack
 
 TITLES = {
     "race": ("race", "races"),
@@ -129,19 +129,16 @@ WHY: dict[str, Callable[[Race], str]] = {
 }
 
 FIX: dict[str, Callable[[Race, Fix], str]] = {
-    "event": lambda race, fix: (
-        f"record on {_stream(fix.record_stream, fix.record_device)} after {_line(race, ends_of_fix(race)[0])}, "
-        f"wait on {_stream(fix.wait_stream, fix.wait_device)} before {_line(race, ends_of_fix(race)[1])}"
-    ),
+    "event": lambda race, fix: _event(race, fix),
     "batch": lambda race, fix: (
         f"put the two parts into separate batches at {Places(race).at(fix.before)}, or let them not overlap: "
         "the parts of a batch have no order"
     ),
     "edge": lambda race, fix: (
-        f"order the two in the graph: record after {_line(race, ends_of_fix(race)[0])}, and wait before "
-        f"{_line(race, ends_of_fix(race)[1])}, on the streams of the capture"
+        f"order the two in the graph: record after {_ends(race)[0]}, and wait before {_ends(race)[1]}, "
+        "on the streams of the capture"
     ),
-    "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream, fix.device)} before {_line(race, fix.before)}",
+    "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream, fix.device)} before {_ends(race)[1]}",
     "threads": lambda race, fix: (
         f"let one thread wait for the other before {_line(race, fix.before)}: by a join, a queue or an event"
     ),
@@ -179,6 +176,43 @@ def ends_of_fix(race: Race) -> tuple[Frames, Frames]:
     return apart(race.fix.record_after, race.fix.wait_before or race.fix.before)
 
 
+def in_order_of_calls(race: Race) -> tuple[Access, Access]:
+    """Return the accesses in the order in which the fix puts them; the check may have met them in the other."""
+    fix = race.fix
+    is_reversed = race.first.frames != race.second.frames and (
+        fix.record_after == race.second.frames or fix.before == race.first.frames
+    )
+    return (race.second, race.first) if is_reversed else (race.first, race.second)
+
+
+def _ends(race: Race) -> list[str]:
+    """Return the ends of a fix in words: a backward pass is later than the line whose gradient it computes."""
+    ends = [_line(race, frames) for frames in ends_of_fix(race)]
+    for number, access in enumerate(in_order_of_calls(race)):
+        is_at_launch = access.launched and race.fix.case != "edge"
+        if access.backward and not is_at_launch:
+            ends[number] = f"the backward pass of {ends[number]}"
+    return ends
+
+
+def _event(race: Race, fix: Fix) -> str:
+    earlier, later = in_order_of_calls(race)
+    after, before = _ends(race)
+    waits = _stream(fix.wait_stream, fix.wait_device)
+    if _is_collective_of_torch(race, earlier):
+        return (
+            f"let {waits} wait for the collective of {after}, by wait() of its work or a later record, before {before}"
+        )
+    if _is_collective_of_torch(race, later):
+        waits = "the current stream"
+    return f"record on {_stream(fix.record_stream, fix.record_device)} after {after}, wait on {waits} before {before}"
+
+
+def _is_collective_of_torch(race: Race, access: Access) -> bool:
+    """Return whether an access is that of a collective which PyTorch runs on a stream that programs cannot name."""
+    return bool(race.memory.made) and (access.kernel or access.function).startswith("Hccl")
+
+
 def _stream_of(race: Race) -> int | None:
     return race.second.stream if race.first.stream is None else race.first.stream
 
@@ -189,7 +223,9 @@ def _stream(number: int | None, device: int | None = None) -> str:
 
 def why(race: Race) -> str:
     """Return why nothing orders the accesses of a race; "" if that is unknown."""
-    return WHY[race.why.case](race) if race.why.case in WHY else ""
+    is_of_library = race.why.case == "late_record" and not any(map(is_of_user, race.why.wait))
+    case = "no_wait" if is_of_library else race.why.case  # the program cannot move a wait that a library makes
+    return WHY[case](race) if case in WHY else ""
 
 
 def fix(race: Race) -> str:

@@ -91,7 +91,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise terminal.CommandError(f"--format html needs jinja2: {install_hint('check')}")
     if arguments.output is None and (sys.__stderr__ if arguments.format == "text" else sys.__stdout__) is None:
         raise terminal.CommandError("the report has nowhere to go: name a file with --output")
-    if arguments.output is not None:
+    if arguments.output is not None and not Path(arguments.output).is_fifo():  # its reader would see the end
         with terminal.explained(f"write {arguments.output}"), open(arguments.output, "a"):
             pass  # before the program starts, which may take hours
     environment, backend = run.environment_for("check")
@@ -171,10 +171,11 @@ def _script(command: list[str]) -> list[str]:
 
 def _write(outcome: Outcome, form: str, output: str | None) -> None:
     report = FORMATS[form](outcome)
+    errors = "surrogateescape" if form == "text" else "backslashreplace"  # programs read UTF-8
     if output is not None:
         with (
             terminal.explained(f"write {output}"),
-            open(output, "w", encoding="utf-8", errors="surrogateescape") as file,
+            open(output, "w", encoding="utf-8", errors=errors) as file,
         ):
             file.write(report)
     elif form == "text":

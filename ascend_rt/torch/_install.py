@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import warnings
 
 import torch
 import torch_npu
 
 from ascend_rt._kernels.device_object import device_object
+from ascend_rt._runtime import driver
 from ascend_rt.errors import LibraryError
 from ascend_rt.torch import (
     _device_operators,
@@ -25,6 +27,8 @@ from ascend_rt.torch import (
 )
 
 _TEXT_BYTES = 1 << 16
+_Callback = ctypes.CFUNCTYPE(None)
+_callbacks: list[ctypes._FuncPointer] = []  # kept while the library may call them
 _REGISTERED = {name: torch.library.Library(name, "IMPL") for name in ("npu", "atb")}  # they last as long as this
 
 
@@ -44,8 +48,21 @@ def install() -> None:
     _failures.watch(library)
     _waits.install()
     _refusals.install()
+    if "races" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(","):
+        _watch_pinned_memory(library)
     torch_npu.npu._lazy_call(lambda: _places.install(library))
     torch_npu.npu._lazy_call(library.ascend_rt_torch_watch)  # its allocators begin with the first use of a device
+
+
+def _watch_pinned_memory(library: ctypes.CDLL) -> None:
+    """Let reports name pinned tensors of which the program makes some before it uses a device."""
+
+    def begin() -> None:
+        driver.library()
+        _places.install(library)
+
+    _callbacks.append(_Callback(begin))
+    library.ascend_rt_torch_watch_pinned(_callbacks[-1])
 
 
 def _install_formulas() -> None:

@@ -183,6 +183,7 @@ void any_name_is_utf8() {
     }
     CHECK(aclsim::parse_json(aclsim::quoted("\xC3\xA9"), 1).text == "\xC3\xA9");
     CHECK(aclsim::parse_json(aclsim::quoted("\xED\xA0\x80"), 1).text == "\xC3\xAD\xC2\xA0\xC2\x80");
+    CHECK(aclsim::quoted_with_names("p\xFF/\xC3\xA9.py") == "\"p\\udcff/\xC3\xA9.py\"");
 }
 
 }  // namespace

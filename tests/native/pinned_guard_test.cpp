@@ -171,6 +171,39 @@ void bytes_beside_those_of_a_task_are_free() {
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
+void parts_that_fill_a_page_protect_it_together() {
+    Bench it;
+    void *block = nullptr;
+    CHECK_OK(aclrtMallocHost(&block, 64));
+    auto *const bytes = static_cast<volatile char *>(block);
+    const auto receive = [&](std::size_t begin, std::size_t size) {
+        void *const part = static_cast<char *>(block) + begin;
+        CHECK_OK(aclrtMemcpyAsync(part, size, it.device, size, ACL_MEMCPY_DEVICE_TO_HOST, it.stream));
+    };
+    receive(24, 40);
+    bytes[0] = 1;
+    CHECK(it.facts.told.empty());  // the program may use the first bytes
+    receive(0, 24);
+    bytes[0] = 1;
+    CHECK(it.facts.told.size() == 1 && it.told(0, bytes, AccessMode::Write));
+    CHECK_OK(aclrtSynchronizeStream(it.stream));
+    bytes[0] = 1;
+    CHECK(it.facts.told.size() == 1);
+    CHECK_OK(aclrtFreeHost(block));
+}
+
+void bytes_beyond_what_an_allocator_gives_out_are_not_the_programs() {
+    Bench it;
+    void *block = nullptr;
+    CHECK_OK(aclrtMallocHost(&block, 64));
+    CHECK_OK(aclsimNoteGivenOut(block, 40));
+    CHECK_OK(aclrtMemcpyAsync(it.device, 40, block, 40, ACL_MEMCPY_HOST_TO_DEVICE, it.stream));
+    *static_cast<volatile char *>(block) = 1;
+    CHECK(it.facts.told.size() == 1);
+    CHECK_OK(aclrtSynchronizeStream(it.stream));
+    CHECK_OK(aclrtFreeHost(block));
+}
+
 void a_small_block_has_its_own_page() {
     Bench it;
     void *first = nullptr;
@@ -362,6 +395,8 @@ int main() {
     a_load_of_memory_that_a_task_writes_is_told_although_the_task_has_ended();
     the_host_learns_through_other_streams();
     bytes_beside_those_of_a_task_are_free();
+    parts_that_fill_a_page_protect_it_together();
+    bytes_beyond_what_an_allocator_gives_out_are_not_the_programs();
     a_small_block_has_its_own_page();
     an_access_that_the_program_notes_is_not_told_twice();
     kernels_are_not_told();

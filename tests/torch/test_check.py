@@ -63,12 +63,12 @@ def described(finding: dict[str, Any]) -> dict[str, int | str]:
 def test_races_are_found_at_the_lines_of_the_program(check: Check) -> None:
     found = check("races.py", 1)["findings"]
     expected = marked("races.py")
-    assert len(expected) == 9
+    assert len(expected) == 12
     races = {(it["first"], it["second"]): name for name, it in expected.items()}
     by_name = {races[described(it)["first"], described(it)["second"]]: it for it in found}
     assert {name: described(it) for name, it in by_name.items()} == expected
     assert len(found) == len(expected)
-    assert [name for name, it in by_name.items() if it["first"].get("backward")] == ["backward"]
+    assert [name for name, it in by_name.items() if it["first"].get("backward")] == ["backward", "converted"]
     reused = [name for name, it in by_name.items() if it["fix"]["case"] == "record_stream"]
     assert reused == ["reuse", "other"]
 
@@ -80,6 +80,12 @@ def test_operators_whose_results_the_host_needs_race_where_they_are_called(check
     found = [described(it) for it in check("results.py", 1)["findings"]]
     assert {races.get((it["first"], it["second"]), "another"): it for it in found} == expected
     assert len(found) == len(expected)
+
+
+@before(2, 8, "its allocator of pinned memory cannot be watched")
+def test_pinned_memory_is_named_that_was_allocated_before_the_first_use_of_a_device(check: Check) -> None:
+    found = check("pinned_first.py", 1)["findings"]
+    assert list(map(described, found)) == list(marked("pinned_first.py").values())
 
 
 def test_the_same_operators_after_waits_have_no_findings(check: Check) -> None:

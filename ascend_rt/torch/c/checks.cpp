@@ -12,6 +12,7 @@
 #include "abi/aclsim.h"
 #include "adapter.h"
 #include "operator.h"
+#include "places.h"
 #include "tensors.h"
 
 namespace ascend_rt {
@@ -68,7 +69,10 @@ void name_memory(const at::Tensor &tensor) {
 }
 
 // These three cannot fail, and must not: memory is freed in destructors.
-void note_given_out(const void *address, std::size_t size) { aclsimNoteGivenOut(address, size); }
+void note_given_out(const void *address, std::size_t size) {
+    const ForwardPlace place;  // a backward pass also allocates before it calls an operator
+    aclsimNoteGivenOut(address, size);
+}
 
 void note_reusable(const void *address, std::size_t size) { aclsimNoteReusable(address, size); }
 

@@ -115,9 +115,11 @@ void Copy::copy(const at::Tensor &to, const at::Tensor &from, bool non_blocking)
         plain.copy_(sent);
         sent = plain;
     }
-    // The copy is waited for: temporary memory of the host must last until it is done.
+    // The copy is waited for: temporary memory of the host must last until it is done. Where only the device needs such
+    // memory, the adapter does not wait, unless it converts.
     if (to.is_contiguous() && !to.is_conj() && !to.is_neg()) {
-        return move_bytes(to, sent, /*non_blocking=*/false);
+        const bool is_without_wait = from.is_privateuseone() && from.scalar_type() == to.scalar_type();
+        return move_bytes(to, sent, non_blocking && is_without_wait);
     }
     const at::Tensor received = room_like(to, to.scalar_type(), to.device());
     move_bytes(received, sent, /*non_blocking=*/false);

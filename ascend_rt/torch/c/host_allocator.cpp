@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ATen/core/CachingHostAllocator.h>
 
+#include <atomic>
+
 #include "checks.h"
 
 namespace ascend_rt {
+namespace {
+
+constinit std::atomic<void (*)()> begin{nullptr};  // called once, before the first allocation
+
+}  // namespace
 
 #if ASCEND_RT_TORCH >= 208
 namespace {
@@ -15,6 +22,9 @@ class WatchedHostAllocator final : public at::HostAllocator {
     explicit WatchedHostAllocator(at::HostAllocator &theirs) : theirs_(theirs) {}
 
     at::DataPtr allocate(std::size_t size) override {
+        if (void (*const first)() = begin.exchange(nullptr); first != nullptr) {
+            first();
+        }
         at::DataPtr made = theirs_.allocate(size);
         if (made.get() != nullptr) {
             note_reusable(made.get(), size);
@@ -47,11 +57,20 @@ class WatchedHostAllocator final : public at::HostAllocator {
 
 void watch_host_allocator() {
     constexpr std::uint8_t kAboveTheirs = 1;
-    at::HostAllocator *theirs = at::getHostAllocator(c10::DeviceType::PrivateUse1);
-    at::setHostAllocator(c10::DeviceType::PrivateUse1, new WatchedHostAllocator(*theirs), kAboveTheirs);  // forever
+    static constinit std::atomic<bool> is_watched{false};
+    if (!is_watched.exchange(true)) {
+        at::HostAllocator *theirs = at::getHostAllocator(c10::DeviceType::PrivateUse1);
+        at::setHostAllocator(c10::DeviceType::PrivateUse1, new WatchedHostAllocator(*theirs), kAboveTheirs);  // forever
+    }
 }
 #else
 void watch_host_allocator() {}  // it cannot be replaced; its queries count as the program's
 #endif
 
 }  // namespace ascend_rt
+
+// Called from Python before the first use of a device: programs allocate pinned memory before that.
+extern "C" __attribute__((visibility("default"))) void ascend_rt_torch_watch_pinned(void (*first)()) {
+    ascend_rt::begin.store(first);
+    ascend_rt::watch_host_allocator();
+}

@@ -124,6 +124,9 @@ void note_forward_place(c10::ArrayRef<IValue> arguments, const Place &place) {
 }
 
 ForwardPlace::ForwardPlace() {
+    if (current.count > 0) {
+        return;  // an operator allocates memory: its place is set
+    }
     const auto node = torch::autograd::get_current_node();
     if (node && find_place(node->thread_id(), node->sequence_nr())) {
         if (is_checked()) {

@@ -72,6 +72,14 @@ def results_in_pinned_memory():
     return results.sum()  # copy: second
 
 
+def results_of_a_column():
+    """The device brings them into contiguous memory first, and the host does not wait."""
+    x = torch.ones(32, 2, device="npu")
+    column = torch.empty(32, pin_memory=True)  # column: float32[32]
+    column.copy_(x[:, 1], non_blocking=True)  # column: first
+    return column.sum()  # column: second
+
+
 def overwritten_upload():
     batch = torch.ones(128, pin_memory=True)  # upload: float32[128]
     batch.to("npu", non_blocking=True)  # upload: first
@@ -86,6 +94,23 @@ def gradient():
     loss.backward()
     with torch.npu.stream(side):
         weight.grad * 2  # backward: second
+
+
+def converted_gradient():
+    """A backward pass allocates memory before it calls the operator that fills it."""
+    weight = torch.ones(49, device="npu", requires_grad=True)
+    side.wait_stream(torch.npu.current_stream())
+    with torch.npu.stream(side):
+        loss = weight.to(torch.float16).sum()  # converted: float32[49]; first
+        loss.backward()
+    weight.grad * 2  # converted: second
+
+
+def results_that_fill_no_block():
+    """The allocator of pinned memory rounds sizes up."""
+    x = torch.ones(10, device="npu")
+    results = x.to("cpu", non_blocking=True)  # rounded: float32[10]; first
+    results.tolist()  # rounded: second
 
 
 def replayed():
@@ -106,8 +131,11 @@ for race in (
     record_stream_of_another,
     results_before_synchronization,
     results_in_pinned_memory,
+    results_of_a_column,
     overwritten_upload,
     gradient,
+    converted_gradient,
+    results_that_fill_no_block,
     replayed,
 ):
     race()

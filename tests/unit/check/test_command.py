@@ -281,6 +281,25 @@ def test_reports_for_programs_go_to_the_output_or_a_file(
     assert (tmp_path / "report").read_text(encoding="utf-8") == done.stdout
 
 
+@pytest.mark.parametrize("form", ["json", "sarif", "html"])
+def test_reports_for_programs_are_utf_8_whatever_the_arguments_of_the_program(
+    check: Check, tmp_path: Path, lines: list[fake.Line], form: str
+) -> None:
+    if form == "html":
+        pytest.importorskip("jinja2")
+    script = fake.program(tmp_path / "script.py", [*lines, fake.END])
+    assert check(f"--format={form}", "--output", "report", script, os.fsdecode(b"\xff")).returncode == 1
+    assert "\\udcff" in (tmp_path / "report").read_text(encoding="utf-8")
+
+
+def test_the_reader_of_a_named_pipe_gets_the_report(check: Check, tmp_path: Path, lines: list[fake.Line]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    script = fake.program(tmp_path / "script.py", [*lines, fake.END])
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        done = check("--format=json", "--output", "pipe", script)
+        assert (done.returncode, reader.communicate(timeout=60)[0][:1]) == (1, b"{")
+
+
 def test_an_unused_comment_in_the_script_is_found(check: Check, tmp_path: Path) -> None:
     script = fake.program(tmp_path / "script.py", [fake.BEGIN, fake.END], "# ascend-rt: ignore[race] no longer there")
     done = check("script.py")

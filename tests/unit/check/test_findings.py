@@ -34,6 +34,14 @@ def test_processes_are_merged_by_the_places_of_their_findings(tmp_path: Path) ->
     assert (found.processes, found.unfinished) == (3, 1)
 
 
+def test_a_program_that_executes_another_one_keeps_its_findings(tmp_path: Path) -> None:
+    first = [fake.BEGIN, fake.race("train.py"), {"kind": "count", "id": 1, "count": 3}]
+    fake.write(tmp_path, [*first, fake.BEGIN, fake.race("other.py"), {"kind": "count", "id": 1, "count": 2}, fake.END])
+    found = reading.read(tmp_path)
+    assert [each.count for each in found.findings] == [3, 2]
+    assert (found.processes, found.unfinished) == (1, 0)
+
+
 def test_a_line_that_was_cut_off_is_a_note(tmp_path: Path) -> None:
     fake.write(tmp_path, [fake.BEGIN, fake.race("train.py")])
     with open(tmp_path / "1.jsonl", "a", encoding="utf-8") as file:

@@ -507,3 +507,28 @@ def test_a_c_program_follows_a_host_function_for_which_it_polls(check_c) -> None
     polls = polls.replace("    code += fill(memory, b);\n", f"{wait}    code += fill(memory, b);\n")
     done = check_c(polls)
     assert (done.returncode, done.stderr) == (0, "no findings in 1 process\n")
+
+
+def test_names_of_files_may_have_any_bytes(run, tmp_path: Path) -> None:
+    directory = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(directory)
+    for ignored in (False, True):
+        comment = "  # ascend-rt: ignore[race] known" if ignored else ""
+        program = f"""\
+from ascend_rt import Buffer, Device, Stream, fill_async
+
+device = Device(0)
+device.set_current()
+memory, one, two = Buffer(64), Stream(), Stream()
+fill_async(memory, 1, one)
+fill_async(memory, 2, two){comment}
+device.synchronize()
+"""
+        script = os.fsdecode(directory) + "/é.py"
+        Path(script).write_text(program, encoding="utf-8")
+        report = tmp_path / "report.sarif"
+        done = run("-m", "ascend_rt", "check", "--backend", "sim", "--format", "sarif", "--output", str(report), script)
+        assert done.returncode == (0 if ignored else 1), done.stderr
+        text = report.read_text(encoding="utf-8")
+        assert "%FF/%C3%A9.py" in text
+        assert ("inSource" in text) == ignored

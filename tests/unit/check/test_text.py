@@ -61,6 +61,53 @@ def test_a_tensor_is_named_and_a_backward_pass_has_the_line_of_the_forward_one(t
     assert write == "  write  stream 2, task 14  kernel aten::mm  backward of train.py:6 in load ← 15 in <module>"
 
 
+@pytest.mark.parametrize(
+    ("access", "case", "expected"),
+    [
+        ("first", "event", "record on stream 2 after the backward pass of line 6, wait on stream 3 before line 11"),
+        ("second", "event", "record on stream 2 after line 6, wait on stream 3 before the backward pass of line 11"),
+        ("second", "synchronize", "synchronize stream 2 before the backward pass of line 11"),
+    ],
+)
+def test_a_fix_names_the_backward_pass_which_is_later_than_the_line_whose_gradient_it_computes(
+    train: Path, access: str, case: str, expected: str
+) -> None:
+    race = fake.race(train)
+    race[access] |= {"backward": True}
+    if case == "synchronize":
+        race["fix"] = {"case": case, "stream": 2, "before": race["second"]["frames"]}
+    assert lines_of(train, race)[-1] == f"  fix: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("access", "expected"),
+    [
+        (
+            "first",
+            "let stream 3 wait for the collective of line 6, by wait() of its work or a later record, before line 11",
+        ),
+        ("second", "record on stream 2 after line 6, wait on the current stream before line 11"),
+    ],
+)
+def test_a_fix_names_no_stream_on_which_pytorch_runs_a_collective(train: Path, access: str, expected: str) -> None:
+    race = fake.race(train)
+    race["memory"] |= {"name": "float32[16]", "made": fake.frames(train, "load")}
+    race[access] |= {"function": "HcclAllReduce", "kernel": ""}
+    assert lines_of(train, race)[-1] == f"  fix: {expected}"
+
+
+def test_a_wait_of_a_library_is_no_reason(train: Path) -> None:
+    race = fake.race(train)
+    race["why"] |= {"wait": ["/venv/lib/python3.11/site-packages/torch_npu/lib/libtorch_npu.so+0x1bc7a00"]}
+    assert lines_of(train, race)[-2] == "  nothing orders the read after the write"
+
+
+def test_a_fix_of_a_graph_with_a_backward_pass_goes_behind_the_launch(train: Path) -> None:
+    race = fake.race(train)
+    race["first"] |= {"backward": True, "launched": fake.frames(train, "load")}
+    assert lines_of(train, race)[-1] == "  fix: record on stream 2 after line 6, wait on stream 3 before line 11"
+
+
 def at(path: Path, name: str) -> dict[str, Any]:
     return {"frames": fake.frames(path, name)}
 

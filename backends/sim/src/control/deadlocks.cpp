@@ -76,7 +76,7 @@ void report(const Deadlock &deadlock) {
             waits += (waits.empty() ? "" : ",") + json_of(wait);
         }
         write_finding(R"({"kind":"deadlock","id":)" + std::to_string(next_finding()) + R"(,"text":)" +
-                      quoted(deadlock.summary) + R"(,"waits":[)" + waits + "]}");
+                      quoted_with_names(deadlock.summary) + R"(,"waits":[)" + waits + "]}");
         return;
     }
     std::string text = "ascend_rt simulator: " + deadlock.summary.substr(0, deadlock.summary.find('\n')) + "\n";

@@ -25,6 +25,8 @@ constexpr std::size_t kMostUses = 4096;
 // Protecting a mebibyte and opening it again takes 50 µs, as long as copying it. A program that uses the memory of a
 // large copy mostly begins or ends with its first or last bytes.
 constexpr std::size_t kEdgePages = 32;
+// Parts of one page that tasks use, such as one number each.
+constexpr std::size_t kMostParts = 256;
 
 std::uintptr_t page_of(std::uintptr_t address) { return address & ~(host_page_size() - 1); }
 std::uintptr_t page_after(std::uintptr_t address) { return page_of(address + host_page_size() - 1); }
@@ -172,11 +174,28 @@ bool PinnedGuard::is_hidden(const Use &use) const {
 }
 
 PageAccess PinnedGuard::access_at(const Block &block, Address page) const {
+    const Address behind = std::min(page + host_page_size(), block.used_end);
     PageAccess least = PageAccess::All;
+    std::vector<const Use *> parts;
     for (const Use &use : block.uses) {
-        if (use.begin <= page && page < use.end && use.left < least && !is_hidden(use)) {
-            least = use.left;
+        if (use.begin > page || page >= use.end || use.left >= least || is_hidden(use)) {
+            continue;
         }
+        if (use.first <= page && use.behind >= behind) {
+            least = use.left;
+        } else {
+            parts.push_back(&use);
+        }
+    }
+    std::sort(parts.begin(), parts.end(), [](const Use *a, const Use *b) { return a->first < b->first; });
+    for (const PageAccess left : {PageAccess::Read, PageAccess::None}) {
+        Address covered = page;
+        for (const Use *part : parts) {
+            if (part->left <= left && part->first <= covered) {
+                covered = std::max(covered, part->behind);
+            }
+        }
+        least = covered >= behind ? std::min(least, left) : least;
     }
     return least;
 }
@@ -248,6 +267,21 @@ void PinnedGuard::add_use(Block &block, const Use &use) {
     apply(block, use.begin, use.end);
 }
 
+// Adds the use of a part of a page, which protects it if it was the last part that no task used.
+void PinnedGuard::add_part(Block &block, const Use &use) {
+    const auto parts = std::count_if(block.uses.begin(), block.uses.end(),
+                                     [&](const Use &it) { return it.begin == use.begin && it.end == use.end; });
+    if (static_cast<std::size_t>(parts) >= kMostParts) {
+        return;
+    }
+    const PageAccess former = access_at(block, use.begin);
+    block.uses.push_back(use);
+    ++use_count_;
+    if (access_at(block, use.begin) < former) {
+        apply(block, use.begin, use.end);
+    }
+}
+
 // Protects the pages of which the task uses all bytes that are the program's; of many pages those at both ends.
 void PinnedGuard::add_uses(Point task, const std::vector<Access> &accesses) {
     for (const Access &access : accesses) {
@@ -258,16 +292,24 @@ void PinnedGuard::add_uses(Point task, const std::vector<Access> &accesses) {
             continue;
         }
         Block &block = found->second;
-        const bool is_to_end = address + access.size >= block.used_end;
+        const Address behind = address + access.size;
+        const bool is_to_end = behind >= block.used_end;
         const PageAccess left = access.mode == AccessMode::Read ? PageAccess::Read : PageAccess::None;
         const Address begin = page_after(address);
-        const Address end = is_to_end ? block.end : page_of(address + access.size);
+        const Address end = is_to_end ? block.end : page_of(behind);
         const Address edge = kEdgePages * host_page_size();
         if (end > begin + 2 * edge) {
-            add_use(block, {task, left, begin, begin + edge});
-            add_use(block, {task, left, end - edge, end});
+            add_use(block, {task, left, begin, begin + edge, begin, begin + edge});
+            add_use(block, {task, left, end - edge, end, end - edge, end});
         } else if (end > begin) {
-            add_use(block, {task, left, begin, end});
+            add_use(block, {task, left, begin, end, begin, end});
+        }
+        if (const Address page = page_of(address); page < begin) {
+            const Address next = page + host_page_size();
+            add_part(block, {task, left, page, next, address, std::min(behind, next)});
+        }
+        if (end >= begin && end < behind) {
+            add_part(block, {task, left, end, end + host_page_size(), end, behind});
         }
     }
 }
@@ -277,9 +319,13 @@ void PinnedGuard::remove_uses(Block &block, Ends ends) {
     for (std::size_t i = block.uses.size(); i-- > 0;) {
         const Use use = block.uses[i];
         if (ends(use)) {
+            const bool is_part = use.first > use.begin || use.behind < use.end;
+            const PageAccess former = is_part ? access_at(block, use.begin) : PageAccess::None;
             block.uses.erase(block.uses.begin() + static_cast<std::ptrdiff_t>(i));
             --use_count_;
-            apply(block, use.begin, use.end);
+            if (!is_part || access_at(block, use.begin) > former) {
+                apply(block, use.begin, use.end);
+            }
         }
     }
 }
@@ -445,12 +491,21 @@ void PinnedGuard::freed(const Moment &, const void *address) {
     }
 }
 
+// Notes how much of a block is the program's: an allocator above rounds sizes up, and gives a block out as a whole.
+void PinnedGuard::given_out(const Moment &, const void *address, std::uint64_t size) {
+    const Guard guard(mutex_);
+    const Address begin = as_integer(address);
+    if (const auto found = blocks_.find(begin); found != blocks_.end()) {
+        found->second.used_end = begin + size;
+    }
+}
+
 void PinnedGuard::reusable(const Moment &, const void *address, std::uint64_t size) {
     const Guard guard(mutex_);
     const Address begin = as_integer(address);
     if (const auto found = find(begin); found != blocks_.end()) {
         close_again();
-        remove_uses(found->second, [&](const Use &use) { return use.begin >= begin && use.begin < begin + size; });
+        remove_uses(found->second, [&](const Use &use) { return use.first >= begin && use.first < begin + size; });
     }
 }
 

@@ -45,6 +45,7 @@ class PinnedGuard final : public Observer {
     void host_learned(const Moment &, std::uint32_t, Point task, HostSync how) override REQUIRES(engine_lock);
     void allocated(const Moment &, const Allocation &allocation) override REQUIRES(engine_lock);
     void freed(const Moment &, const void *address) override REQUIRES(engine_lock);
+    void given_out(const Moment &, const void *address, std::uint64_t size) override REQUIRES(engine_lock);
     void reusable(const Moment &, const void *address, std::uint64_t size) override REQUIRES(engine_lock);
     void host_accessed(const Moment &, std::uint32_t, const Access &access) override REQUIRES(engine_lock);
 
@@ -54,8 +55,9 @@ class PinnedGuard final : public Observer {
     using Known = std::map<std::uint64_t, std::uint64_t>;  // newest task that is known to be done, by stream
     struct Use {
         Point task;
-        PageAccess left;  // to the program
-        Address begin, end;
+        PageAccess left;        // to the program
+        Address begin, end;     // of whole pages
+        Address first, behind;  // bytes in them that the task uses
     };
     struct Opened {
         PageAccess access;
@@ -77,6 +79,7 @@ class PinnedGuard final : public Observer {
     void note(const PageFault &fault);
     Blocks::iterator find(Address address);
     void add_use(Block &block, const Use &use);
+    void add_part(Block &block, const Use &use);
     void add_uses(Point task, const std::vector<Access> &accesses);
     template <class Ends>
     void remove_uses(Block &block, Ends ends);

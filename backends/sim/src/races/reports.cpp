@@ -58,7 +58,7 @@ bool are_of_one_launch(const Use &first, const Use &second) {
 std::string Reports::frames_of(PlaceId place) const {
     std::string list;
     for (const std::string &name : places_.names_of(place)) {
-        list += (list.empty() ? "" : ",") + quoted(name);
+        list += (list.empty() ? "" : ",") + quoted_with_names(name);
     }
     return "[" + list + "]";
 }

@@ -130,7 +130,7 @@ File &file() {
 std::string json_strings(const std::vector<std::string> &texts) {
     std::string list;
     for (const std::string &text : texts) {
-        list += (list.empty() ? "" : ",") + quoted(text);
+        list += (list.empty() ? "" : ",") + quoted_with_names(text);
     }
     return "[" + list + "]";
 }

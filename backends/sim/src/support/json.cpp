@@ -301,20 +301,37 @@ double number_of(const Json &number) {
     return value;
 }
 
-std::string quoted(const std::string &text) {
-    const bool keeps_high = is_utf8(text);
+namespace {
+
+std::string escape_of(unsigned code) {
+    char escape[8];
+    std::snprintf(escape, sizeof escape, "\\u%04x", code);
+    return escape;
+}
+
+// Bytes that are not UTF-8 become characters from the first one on.
+std::string quoted(const std::string &text, unsigned first) {
     std::string result = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || (byte >= 0x7F && !keeps_high)) {
-            char escape[8];
-            std::snprintf(escape, sizeof escape, "\\u%04x", byte);
-            result += escape;
+    for (std::size_t i = 0; i < text.size();) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const std::size_t length = std::max<std::size_t>(utf8_length(text, i), 1);
+        if (byte < 0x20) {
+            result += escape_of(byte);
+        } else if (byte >= 0x80 && length == 1) {
+            result += escape_of(first + byte);
         } else {
-            result += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+            result += byte == '"' || byte == '\\' ? "\\" : "";
+            result += text.substr(i, length);
         }
+        i += length;
     }
     return result + "\"";
 }
+
+}  // namespace
+
+std::string quoted(const std::string &text) { return quoted(text, 0); }
+
+std::string quoted_with_names(const std::string &text) { return quoted(text, 0xDC00); }
 
 }  // namespace aclsim

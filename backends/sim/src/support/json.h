@@ -43,7 +43,9 @@ std::string written(const Json &value);
 // Returns the value of a number, independent of the decimal point and thousands separator of the program's locale.
 double number_of(const Json &number);
 
-// Returns the text as a JSON string. Bytes from 0x80 on are UTF-8, or become U+0080 to U+00FF.
+// Returns the text as a JSON string. Bytes that are not UTF-8 become U+0080 to U+00FF.
 std::string quoted(const std::string &text);
+// The same for text that contains names of files: such bytes become the surrogates by which Python keeps them (PEP 383).
+std::string quoted_with_names(const std::string &text);
 
 }  // namespace aclsim

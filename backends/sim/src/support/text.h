@@ -20,31 +20,37 @@ inline std::string text_of(const void *address) {
     return text;
 }
 
-// Returns true for well-formed UTF-8: each code in its shortest form, without surrogates.
-inline bool is_utf8(const std::string &text) {
+// Returns the length in bytes of the character that begins there, or 0 if it is not well-formed UTF-8: a code in its
+// shortest form, without surrogates.
+inline std::size_t utf8_length(const std::string &text, std::size_t begin) {
     constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // code of that length in bytes
-    for (std::size_t i = 0; i < text.size();) {
-        const auto lead = static_cast<unsigned char>(text[i]);
-        const std::size_t length = lead < 0x80         ? 1
-                                   : lead >> 5 == 0x6  ? 2
-                                   : lead >> 4 == 0xE  ? 3
-                                   : lead >> 3 == 0x1E ? 4
-                                                       : 0;
-        if (length == 0 || i + length > text.size()) {
+    const auto lead = static_cast<unsigned char>(text[begin]);
+    const std::size_t length = lead < 0x80         ? 1
+                               : lead >> 5 == 0x6  ? 2
+                               : lead >> 4 == 0xE  ? 3
+                               : lead >> 3 == 0x1E ? 4
+                                                   : 0;
+    if (length == 0 || begin + length > text.size()) {
+        return 0;
+    }
+    std::uint32_t code = length == 1 ? lead : lead & (0x7FU >> length);
+    for (std::size_t at = 1; at < length; ++at) {
+        const auto byte = static_cast<unsigned char>(text[begin + at]);
+        if ((byte & 0xC0) != 0x80) {
+            return 0;
+        }
+        code = code << 6 | (byte & 0x3FU);
+    }
+    return code < kLeast[length] || code > 0x10FFFF || code >> 11 == 0xD800 >> 11 ? 0 : length;
+}
+
+inline bool is_utf8(const std::string &text) {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < text.size(); i += length) {
+        length = utf8_length(text, i);
+        if (length == 0) {
             return false;
         }
-        std::uint32_t code = length == 1 ? lead : lead & (0x7FU >> length);
-        for (std::size_t at = 1; at < length; ++at) {
-            const auto byte = static_cast<unsigned char>(text[i + at]);
-            if ((byte & 0xC0) != 0x80) {
-                return false;
-            }
-            code = code << 6 | (byte & 0x3FU);
-        }
-        if (code < kLeast[length] || code > 0x10FFFF || code >> 11 == 0xD800 >> 11) {
-            return false;
-        }
-        i += length;
     }
     return true;
 }
