@@ -28,7 +28,7 @@ _Kind = TypeVar("_Kind", bound=IntEnum)
 
 # Codes for an attribute that the product lacks or that the library does not know; the choice between the two depends on
 # the release (docs/semantics/device_context_init_errors.md section 5, aclrtGetDeviceInfo).
-_NOT_TOLD = (lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, lib.ACL_ERROR_RT_PARAM_INVALID)
+_NOT_REPORTED = (lib.ACL_ERROR_RT_FEATURE_NOT_SUPPORT, lib.ACL_ERROR_RT_PARAM_INVALID)
 
 
 class MemoryInfo(NamedTuple):
@@ -267,14 +267,14 @@ class Device(Place):
         from ascend_rt.device_properties import DeviceProperties
         from ascend_rt.enums import DevAttr, DeviceFormFactor, HostDeviceConnectType
 
-        ask, ask_if_told = self.attribute, self._attribute_if_told
+        ask, ask_if_reported = self.attribute, self._attribute_if_reported
 
-        def flag_if_told(attribute: DevAttr) -> bool | None:
-            flag = ask_if_told(attribute)
+        def flag_if_reported(attribute: DevAttr) -> bool | None:
+            flag = ask_if_reported(attribute)
             return None if flag is None else bool(flag)
 
         def of_950(attribute: DevAttr) -> int | None:
-            return ask_if_told(attribute) or None  # newer libraries answer 0 (section 5)
+            return ask_if_reported(attribute) or None  # newer libraries answer 0 (section 5)
 
         def of_950_in_space(*attributes: DevAttr) -> tuple[int, int, int] | None:
             x, y, z = map(of_950, attributes)
@@ -291,14 +291,14 @@ class Device(Place):
             chip_id=ask(DevAttr.PHY_CHIP_ID),
             smp_id=ask(DevAttr.SMP_ID),
             is_virtual=bool(ask(DevAttr.IS_VIRTUAL)),
-            arch=ask_if_told(DevAttr.NPU_ARCH),
-            super_pod_id=ask_if_told(DevAttr.SUPER_POD_ID),
-            super_pod_server_id=ask_if_told(DevAttr.SUPER_POD_SERVER_ID),
-            super_pod_device_id=ask_if_told(DevAttr.SUPER_POD_DEVICE_ID),
-            mainboard_id=ask_if_told(DevAttr.MAINBOARD_ID),
-            form_factor=_member(DeviceFormFactor, ask_if_told(DevAttr.DEVICE_FORM_FACTOR)),
-            host_link=_member(HostDeviceConnectType, ask_if_told(DevAttr.HD_CONNECT_TYPE)),
-            custom_op_privilege=flag_if_told(DevAttr.CUST_OP_PRIVILEGE),
+            arch=ask_if_reported(DevAttr.NPU_ARCH),
+            super_pod_id=ask_if_reported(DevAttr.SUPER_POD_ID),
+            super_pod_server_id=ask_if_reported(DevAttr.SUPER_POD_SERVER_ID),
+            super_pod_device_id=ask_if_reported(DevAttr.SUPER_POD_DEVICE_ID),
+            mainboard_id=ask_if_reported(DevAttr.MAINBOARD_ID),
+            form_factor=_member(DeviceFormFactor, ask_if_reported(DevAttr.DEVICE_FORM_FACTOR)),
+            host_link=_member(HostDeviceConnectType, ask_if_reported(DevAttr.HD_CONNECT_TYPE)),
+            custom_op_privilege=flag_if_reported(DevAttr.CUST_OP_PRIVILEGE),
             warp_size=of_950(DevAttr.WARP_SIZE),
             max_threads_per_vector_core=of_950(DevAttr.MAX_THREAD_PER_VECTOR_CORE),
             max_threads_per_block=of_950(DevAttr.MAX_THREADS_PER_BLOCK),
@@ -308,10 +308,10 @@ class Device(Place):
             unified_buffer_nbytes=of_950(DevAttr.UBUF_PER_VECTOR_CORE),
         )
 
-    def _attribute_if_told(self, attribute: DevAttr) -> int | None:
+    def _attribute_if_reported(self, attribute: DevAttr) -> int | None:
         out = ffi.new("int64_t *")
         code = lib.aclrtGetDeviceInfo(self._id, attribute, out)
-        if is_expected(code, *_NOT_TOLD):
+        if is_expected(code, *_NOT_REPORTED):
             return None
         if code:
             check(code, "aclrtGetDeviceInfo")

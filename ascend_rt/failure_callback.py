@@ -67,7 +67,7 @@ class Subscription:
         with self._calling:
             pass
 
-    def _tell(self, number: int, task: FailedTask) -> None:
+    def _report(self, number: int, task: FailedTask) -> None:
         with self._calling:
             if self.is_closed or number <= self._since:
                 return
@@ -191,7 +191,7 @@ class _Listener:
             if missed:
                 _warn(missed)
             for subscription in self.subscriptions:
-                subscription._tell(found.number, failures.task_of(found))
+                subscription._report(found.number, failures.task_of(found))
 
 
 def _forget(subscription: Subscription) -> None:

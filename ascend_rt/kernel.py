@@ -291,8 +291,8 @@ class Kernel(KernelHandle):
         self.binary = binary
         self.name = name
         self._function = binary._find(name)
-        told = _told_parameters(self._function)
-        self.parameters = told if parameters is None else _declared(name, parameters, told)
+        reported = _reported_parameters(self._function)
+        self.parameters = reported if parameters is None else _declared(name, parameters, reported)
         self._offsets = None if self.parameters is None else offsets(self.parameters)
         self._has_known_accesses = have_known_accesses(self.parameters)
         self._function_address = self.handle
@@ -448,30 +448,30 @@ def _scalar_of(wanted: Parameter) -> type | None:
     return dtype.type if dtype is not None and dtype.isnative and dtype.type in _SCALARS else None
 
 
-def _told_parameters(function: Any) -> tuple[Parameter, ...] | None:
+def _reported_parameters(function: Any) -> tuple[Parameter, ...] | None:
     """Return the sizes in the binary's metadata, or None."""
     count, offset, size = ffi.new("size_t *"), ffi.new("size_t *"), ffi.new("size_t *")
     try:
         call("aclrtFunctionGetParamCount", function, count)
-        told = []
+        reported = []
         for i in range(count[0]):
             call("aclrtFunctionGetParamInfo", function, i, offset, size)
-            told.append(Parameter(None, int(size[0]), None, int(offset[0])))
+            reported.append(Parameter(None, int(size[0]), None, int(offset[0])))
     except (NotSupported, InvalidArgument):  # an older runtime, or a binary without metadata
         return None
-    return tuple(told)
+    return tuple(reported)
 
 
-def _declared(name: str, types: Sequence[Type], told: tuple[Parameter, ...] | None) -> tuple[Parameter, ...]:
+def _declared(name: str, types: Sequence[Type], reported: tuple[Parameter, ...] | None) -> tuple[Parameter, ...]:
     declared = tuple(map(parameter, types))
-    if told is None:
+    if reported is None:
         return declared
-    if [each.nbytes for each in declared] != [each.nbytes for each in told]:
+    if [each.nbytes for each in declared] != [each.nbytes for each in reported]:
         raise TypeError(
-            f"kernel {name} has parameters of {[each.nbytes for each in told]} bytes in its binary, "
+            f"kernel {name} has parameters of {[each.nbytes for each in reported]} bytes in its binary, "
             f"but the types have {[each.nbytes for each in declared]}"
         )
-    return tuple(each._replace(offset=known.offset) for each, known in zip(declared, told, strict=True))
+    return tuple(each._replace(offset=known.offset) for each, known in zip(declared, reported, strict=True))
 
 
 def _guessed(name: str, number: int, argument: Any) -> Parameter:

@@ -211,7 +211,7 @@ _START = """
 import json, os, sys, threading
 from support.raw import ffi, lib
 
-def told(value):
+def reported(value):
     sys.stdout.write(json.dumps(value))
 
 def text():
@@ -270,7 +270,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., A
 
 @pytest.fixture(scope="session")
 def child(answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that runs a script, which has ``lib`` and ``ffi``, and returns what it has ``told()``."""
+    """Return a function that runs a script, which has ``lib`` and ``ffi``, and returns what it has ``reported()``."""
 
     def make(script: str, *arguments: object, **environment: object) -> Any:
         return answer(_START + textwrap.dedent(script), arguments, environment)

@@ -49,8 +49,8 @@ def build_wheel(
     if "-abi3-" not in name:  # not CPython, or without the GIL
         return str(name)
     command = [sys.executable, "-m", "wheel", "tags", "--remove", "--python-tag", OLDEST_PYTHON, name]
-    told = subprocess.run(command, cwd=wheel_directory, check=True, stdout=subprocess.PIPE, text=True)
-    return told.stdout.strip()
+    done = subprocess.run(command, cwd=wheel_directory, check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip()
 
 
 def build_editable(

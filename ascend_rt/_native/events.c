@@ -148,9 +148,9 @@ static PyObject *release_and_check(event *self, recorded newest, const char *fun
     if (has_no_failure(self, &self->window, false)) {
         return Py_NewRef(result);
     }
-    PyObject *told = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);
-    Py_XDECREF(told);
-    return told != NULL ? Py_NewRef(result) : NULL;
+    PyObject *reported = PyObject_CallMethod((PyObject *)self, "_after_completion", "Os", Py_None, function);
+    Py_XDECREF(reported);
+    return reported != NULL ? Py_NewRef(result) : NULL;
 }
 
 /* Ends a query or a wait that has found the event complete. */

@@ -440,19 +440,19 @@ static PyObject *handle_give_back(PyObject *object, PyObject *const *args, Py_ss
     return code;
 }
 
-bool is_open_told(void) { return LOAD(on_open) != NULL; }
+bool is_open_watched(void) { return LOAD(on_open) != NULL; }
 
-static bool tell_of_open(PyObject *self) {
-    if (!is_open_told()) {
+static bool report_open(PyObject *self) {
+    if (!is_open_watched()) {
         return true;
     }
     LOCK(on_open_mutex);
     PyObject *hook = on_open != NULL ? Py_NewRef(on_open) : NULL;
     UNLOCK(on_open_mutex);
-    PyObject *told = hook != NULL ? PyObject_CallFunctionObjArgs(hook, self, NULL) : Py_NewRef(Py_None);
-    Py_XDECREF(told);
+    PyObject *result = hook != NULL ? PyObject_CallFunctionObjArgs(hook, self, NULL) : Py_NewRef(Py_None);
+    Py_XDECREF(result);
     Py_XDECREF(hook);
-    return told != NULL;
+    return result != NULL;
 }
 
 /* Takes the owner. */
@@ -483,11 +483,11 @@ static bool take_given(PyObject *object, PyObject *const *args, Py_ssize_t count
 
 static bool take_over(PyObject *object, PyObject *view, PyObject *owner) {
     take((handle *)object, Py_NewRef(view), owner, true);
-    return tell_of_open(object);
+    return report_open(object);
 }
 
 static PyObject *handle_take_over(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-    return take_given(object, args, count, true) && tell_of_open(object) ? Py_NewRef(Py_None) : NULL;
+    return take_given(object, args, count, true) && report_open(object) ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *handle_borrow(PyObject *object, PyObject *const *args, Py_ssize_t count) {
@@ -552,7 +552,7 @@ bool handle_own(PyObject *object, void *pointer, PyObject *owner) {
     STORE(self->is_owned, true);
     move_in(self, owner);
     open_with(self, pointer, NULL);
-    return tell_of_open(object);
+    return report_open(object);
 }
 
 static PyObject *handle_enter(PyObject *object, PyObject *unused) {

@@ -190,7 +190,7 @@ bool has_deferred(void);
 /* Gives the handle of an object back that is discarded. Returns false if the method in Python has to. */
 bool discard(handle *self);
 /* Returns true if objects that own a handle are reported. */
-bool is_open_told(void);
+bool is_open_watched(void);
 
 /* Aborts of streams, among them resets. An event, or a stream whose wait was dropped, may look complete although its
  * aborted work still runs. So a function that infers completion from something else makes sure that no abort

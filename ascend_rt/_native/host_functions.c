@@ -166,7 +166,7 @@ static PyType_Spec call_specification = {
     call_slots,
 };
 
-static PyObject *tell_is_inside(PyObject *module, PyObject *unused) {
+static PyObject *asks_inside(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
     return PyBool_FromLong(is_inside);
@@ -174,7 +174,7 @@ static PyObject *tell_is_inside(PyObject *module, PyObject *unused) {
 
 bool host_functions_add(PyObject *module, const ascend_rt_shared *parts) {
     static PyMethodDef functions[] = {
-        {"is_inside", tell_is_inside, METH_NOARGS, "Return True if the calling thread runs a host function."},
+        {"is_inside", asks_inside, METH_NOARGS, "Return True if the calling thread runs a host function."},
         {0},
     };
     shared = parts;

@@ -159,7 +159,7 @@ static PyObject *stream_wait(PyObject *self, arguments args, Py_ssize_t count, P
     if (!is_usable(self)) {
         return NULL;
     }
-    if (Py_TYPE(other) == plain_stream && is_none(given[TIMEOUT]) && !is_open_told()) {
+    if (Py_TYPE(other) == plain_stream && is_none(given[TIMEOUT]) && !is_open_watched()) {
         return is_usable(other) ? wait_for_stream((stream *)self, (stream *)other) : NULL;
     }
     return PyObject_CallMethod(self, "_wait_for", "OO", other, given[TIMEOUT] != NULL ? given[TIMEOUT] : Py_None);
@@ -206,10 +206,10 @@ static PyObject *stream_is_done(PyObject *self, void *unused) {
     if (result == NULL || has_no_failure(found, &found->window, false)) {
         return result;
     }
-    PyObject *const told = PyObject_CallMethod(self, "check", NULL);
+    PyObject *const reported = PyObject_CallMethod(self, "check", NULL);
     Py_DECREF(result);
-    Py_XDECREF(told);
-    return told != NULL ? Py_NewRef(Py_True) : NULL;
+    Py_XDECREF(reported);
+    return reported != NULL ? Py_NewRef(Py_True) : NULL;
 }
 
 static PyObject *stream_synchronize(PyObject *self, arguments args, Py_ssize_t count, PyObject *names) {

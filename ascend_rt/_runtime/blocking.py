@@ -71,7 +71,7 @@ class _Call:
         self.has_ended = False
         self._is_left = ffi.new("int32_t *")
 
-    def run(self, tell: Callable[[], object]) -> None:
+    def run(self, notify: Callable[[], object]) -> None:
         """Make the call, and signal its end; the waiter may have left."""
         follow("acquire", self)
         self.thread = _thread.get_ident()
@@ -84,20 +84,20 @@ class _Call:
             self._error = error
         follow("release", self)
         self.has_ended = True
-        tell()
+        notify()
 
     def _call(self) -> int:
         raise NotImplementedError  # each kind of call has its own
 
-    def start(self, tell: Callable[[], object]) -> None:
+    def start(self, notify: Callable[[], object]) -> None:
         """Make the call on another thread."""
         follow("release", self)
         try:
-            _thread.start_new_thread(self.run, (tell,))
+            _thread.start_new_thread(self.run, (notify,))
         except RuntimeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # a signal handler raised it, in another frame
-            self.run(tell)  # no thread can be started
+            self.run(notify)  # no thread can be started
 
     def result(self) -> tuple[int, str]:
         """Return the code and the runtime's text for it, or raise what the call has raised."""
@@ -254,12 +254,12 @@ async def _end_of(call: _Call) -> tuple[int, str]:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
 
-    def tell() -> None:
+    def notify() -> None:
         with suppress(RuntimeError):  # the loop was closed together with the task that waited
             loop.call_soon_threadsafe(ended.set)
 
     try:
-        call.start(tell)
+        call.start(notify)
         await ended.wait()
     except BaseException:  # cancelled
         call.leave()

@@ -252,7 +252,7 @@ codes += [lib.aclrtAllocatorRegister(ffi.NULL, desc), lib.aclrtAllocatorRegister
 codes += [lib.aclrtAllocatorGetByStream(one, ffi.NULL, *[ffi.NULL] * 5)]
 codes += [lib.aclrtAllocatorGetByStream(one, out, *[ffi.NULL] * 5)]
 codes += [lib.aclrtAllocatorUnregister(ffi.NULL), lib.aclrtAllocatorUnregister(one)]
-told([*codes, lib.aclrtAllocatorDestroyDesc(desc)])
+reported([*codes, lib.aclrtAllocatorDestroyDesc(desc)])
 """
     here = UNSUPPORTED if product == "310B" else OK
     assert child(script, ASCEND_RT_SIM_PRODUCT=product) == [
@@ -380,7 +380,7 @@ lib.aclrtAllocatorSetAllocFuncToDesc(desc, keep[0])
 lib.aclrtAllocatorSetFreeFuncToDesc(desc, keep[1])
 lib.aclrtAllocatorSetGetAddrFromBlockFuncToDesc(desc, keep[2])
 assert lib.aclrtAllocatorRegister(stream[0], desc) == 0
-told([lib.aclsimRunOperator(stream[0], 64), text()])
+reported([lib.aclsimRunOperator(stream[0], 64), text()])
 """
     code, text = child(script, ASCEND_RT_SIM_DEVICES=2)
     assert code == RT_PARAM

@@ -118,7 +118,7 @@ def play(waits, call, goes_on):
 
 with Reports() as reports:
     answers = [play(*row) for row in json.loads(sys.argv[1])]
-told(answers)
+reported(answers)
 """
 
 
@@ -139,8 +139,8 @@ def answers(child: Callable[..., Any]) -> Callable[[str], dict[str, Any]]:
                 (WAITS[waiting].partition(", ")[::2], OTHERS[other].partition(", ")[::2], expected[1] != "waits")
                 for _, other, expected in rows
             ]
-            told = child(PLAYER, json.dumps(calls), ASCEND_RT_SIM_STALL_MS=20)
-            played[waiting] = dict(zip((other for _, other, _ in rows), told, strict=True))
+            reported = child(PLAYER, json.dumps(calls), ASCEND_RT_SIM_STALL_MS=20)
+            played[waiting] = dict(zip((other for _, other, _ in rows), reported, strict=True))
         return played[waiting]
 
     return play

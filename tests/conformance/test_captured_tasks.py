@@ -29,7 +29,7 @@ class Reports:
     def __init__(self, lib: Any, ffi: Any) -> None:
         self._lib, self._ffi = lib, ffi
         self._kept: list[Any] = []
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def subscribe(self, stream: Any) -> None:
         assert self._lib.aclrtSubscribeReport(threading.get_ident(), stream) == OK
@@ -40,7 +40,7 @@ class Reports:
     def launch(self, stream: Any, text: str, blocks: int) -> int:
         @self._ffi.callback("void(void *)")
         def entry(_: Any) -> None:
-            self.told.append(text)
+            self.reported.append(text)
 
         self._kept.append(entry)
         return int(self._lib.aclrtLaunchCallback(entry, self._ffi.NULL, blocks, stream))
@@ -67,10 +67,10 @@ def test_the_subscribed_thread_takes_the_callback_of_every_execution(
     reports.unsubscribe(origin)  # the graph keeps the thread
     for times in range(1, 4):
         assert graph.launch(stream) == OK
-        while len(reports.told) < 2 * times:
+        while len(reports.reported) < 2 * times:
             assert reports.process() == OK
         stream.synchronize()
-        assert reports.told == ["callback", "behind"] * times
+        assert reports.reported == ["callback", "behind"] * times
     assert graph.destroy() == OK
 
 
@@ -84,7 +84,7 @@ def test_with_its_graph_goes_the_subscription(graph: Graph, reports: Reports, li
     assert lib.aclrtProcessReport(1) == 507012  # in time: the thread is subscribed
     assert graph.destroy() == OK
     assert lib.aclrtProcessReport(1) == 107012  # it is not any more
-    assert reports.told == []
+    assert reports.reported == []
 
 
 def test_who_takes_callbacks_of_a_captured_stream_is_decided_by_the_stream_that_the_program_names(
@@ -234,19 +234,19 @@ def managed(lib: Any, ffi: Any, device: Any) -> Iterator[Any]:
 def test_prefetches_are_captured(graph: Graph, stream: Any, managed: Any, lib: Any, ffi: Any) -> None:
     place = ffi.new("aclrtMemManagedLocation[1]", [{"type": 1}])
     pointers, sizes, first = ffi.new("void *[1]", [managed]), ffi.new("size_t[1]", [HUGE]), ffi.new("size_t[1]", [0])
-    told: list[int] = []
+    reported: list[int] = []
     origin = graph.stream()
     graph.begin(origin)
     assert lib.aclrtMemManagedPrefetchAsync(managed, HUGE, place[0], 0, origin) == OK
     assert lib.aclrtMemManagedPrefetchBatchAsync(pointers, sizes, 1, place, first, 1, 0, origin) == OK
-    graph.call(origin, lambda: told.append(1))
+    graph.call(origin, lambda: reported.append(1))
     assert graph.end(origin) == OK
     (hidden,) = graph.streams()
     assert len(graph.types(hidden)) == 4  # and the end of the graph
     for times in range(1, 3):
         assert graph.launch(stream) == OK
         stream.synchronize()
-        assert told == [1] * times
+        assert reported == [1] * times
     assert graph.destroy() == OK
 
 
@@ -277,7 +277,7 @@ for _ in range(2):
     streams[1].synchronize()
 assert lib.aclmdlRIDestroy(model[0]) == 0
 assert lib.aclmdlRIDestroy(adds) == 0
-told(states)
+reported(states)
 """
 
 

@@ -167,7 +167,7 @@ def test_codes_of_barriers(product: str, child: Callable[..., Any]) -> None:
         codes += [wait(garbage, (2, 1), (3, 1)), wait(garbage, (2, 0)), wait(garbage, (2, 1)), wait(plain, (2, 1))]
         codes += [wait(ffi.NULL, (2, 1)), wait(a, (2, 1)), drop(a, 1), wait(b, (2, 1)), wait(b, (2, 1), (2, 9))]
         codes += [wait(loose, (2, 1)), wait(b, (2, 1), (0, 0), number=1), wait(b, *[(2, 1)] * 6)]
-        told(codes)
+        reported(codes)
     """
     codes = child(_BARRIER + dedent(script), ASCEND_RT_SIM_PRODUCT=product)
     assert codes[:5] == [INVALID_PARAM, INVALID_PARAM, RT_PARAM, RT_PARAM, RT_PARAM]
@@ -200,7 +200,7 @@ def test_a_barrier_holds_its_stream_for_the_operations_of_others(child: Callable
             for _ in range(2):
                 rounds.append([lib.aclmdlRIExecute(model, -1), written()])
             gate.shut()
-        told(rounds)
+        reported(rounds)
     """
     rounds = child(_BARRIER + dedent(script), ASCEND_RT_SIM_PRODUCT="310B")
     assert rounds == [[SYNC_TIMEOUT, 0], [OK, 7], [OK, 7]] * 2
@@ -212,7 +212,7 @@ def test_a_barrier_of_a_dropped_stream_holds_nobody(child: Callable[..., Any]) -
         assert drop(a, 1) == 0 and wait(b, (2, 1)) == 0
         assert lib.aclmdlRIUnbindStream(model, a) == 0 and lib.aclmdlRIEndTask(model, b) == 0
         assert lib.aclmdlRIBuildEnd(model, ffi.NULL) == 0
-        told([lib.aclmdlRIExecute(model, -1) for _ in range(2)])
+        reported([lib.aclmdlRIExecute(model, -1) for _ in range(2)])
     """
     assert child(_BARRIER + dedent(script), ASCEND_RT_SIM_PRODUCT="310B") == [OK, OK]
 
@@ -267,7 +267,7 @@ def test_the_descriptor(product: str, child: Callable[..., Any]) -> None:
         assert lib.aclmdlRIEndTask(model, stream) == 0 and lib.aclmdlRIBuildEnd(model, ffi.NULL) == 0
         codes = [lib.aclmdlRIExecute(model, -1) for _ in range(2)]
         assert lib.aclrtFree(device) == 0
-        told([size, before, after, misplaced, codes, lib.aclmdlRIExecute(model, -1)])
+        reported([size, before, after, misplaced, codes, lib.aclmdlRIExecute(model, -1)])
     """
     found, *texts, misplaced, codes, freed = child(script, ASCEND_RT_SIM_PRODUCT=product)
     before, after = map(bytes.fromhex, texts)

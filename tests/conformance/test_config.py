@@ -32,7 +32,7 @@ def test_options_of_the_process(option: int, lib: Any, ffi: Any) -> None:
 def test_options_of_the_process_are_off_and_need_no_context(child: Any) -> None:
     script = """
         value = ffi.new("int64_t *", -1)
-        told([[lib.aclrtGetSysParamOpt(option, value), value[0]] for option in range(4)])
+        reported([[lib.aclrtGetSysParamOpt(option, value), value[0]] for option in range(4)])
     """
     assert child(script) == [[0, 0]] * 4
 
@@ -81,5 +81,5 @@ def test_options_of_a_context(option: int, device: Any, lib: Any, ffi: Any) -> N
 
 
 def test_without_a_context(child: Any) -> None:
-    script = 'told([lib.aclrtCtxSetSysParamOpt(0, 1), lib.aclrtCtxGetSysParamOpt(0, ffi.new("int64_t *"))])'
+    script = 'reported([lib.aclrtCtxSetSysParamOpt(0, 1), lib.aclrtCtxGetSysParamOpt(0, ffi.new("int64_t *"))])'
     assert child(script) == [NO_CONTEXT, NO_CONTEXT]

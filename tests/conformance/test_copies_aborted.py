@@ -123,6 +123,6 @@ def test_no_copy_to_a_lost_device(child) -> None:
     codes.append(lib.aclrtMemcpy2d(pointer[0], 8, host, 8, 8, 8, 1))
     codes.append(lib.aclrtMemcpyAsync(pointer[0], 64, host, 64, 1, ffi.NULL))
     codes.append(lib.aclrtMemset(pointer[0], 64, 0, 64))
-    told(codes)
+    reported(codes)
     """
     assert child(script, ASCEND_RT_BACKEND="sim") == [OK] * 3 + [507010] * 4

@@ -142,6 +142,6 @@ def test_an_indirect_copy_stays_on_the_stream_s_device(child) -> None:
     to, source = ffi.cast("void **", words), ffi.cast("void const **", words + 8)
     codes += [lib.aclrtMemcpyAsyncWithOffset(to, 8, 0, source, 8, 0, 6, ffi.NULL), lib.aclrtSynchronizeStream(ffi.NULL)]
     codes += [lib.aclrtSetMemcpyDesc(pointers[0], 6, pointers[1], pointers[2], 8, ffi.NULL)]
-    told(codes)
+    reported(codes)
     """
     assert child(script, ASCEND_RT_SIM_DEVICES="2") == [OK] * 7 + [DMA, RT_PARAM]

@@ -88,7 +88,7 @@ def test_words_are_filled_where_the_chip_can(product: str, child: Callable[..., 
     codes.append(lib.aclrtMemsetD32(pointer[0], 64, 0x01020304, 2))
     codes.append(lib.aclrtMemsetD32Async(ffi.cast("char *", pointer[0]) + 12, 52, 0xFFFFFFFF, 2, ffi.NULL))
     codes += [lib.aclrtSynchronizeStream(ffi.NULL), lib.aclrtMemcpy(found, 24, pointer[0], 24, 2)]
-    told([codes, list(found), lib.aclrtGetLastError(0)])
+    reported([codes, list(found), lib.aclrtGetLastError(0)])
     """
     codes, found, remembered = child(script, ASCEND_RT_SIM_PRODUCT=product)
     assert codes == [OK] * 7

@@ -60,34 +60,34 @@ def test_names(function: str, register: Callable[..., Any], lib: Any, ffi: Any) 
 # --- devices ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_set_and_reset_is_told(register: Callable[..., Any], lib: Any) -> None:
-    told: list[tuple[int, int]] = []
-    assert register("aclrtRegDeviceStateCallback", lambda device, state, _: told.append((device, state))) == OK
+def test_every_set_and_reset_is_reported(register: Callable[..., Any], lib: Any) -> None:
+    reported: list[tuple[int, int]] = []
+    assert register("aclrtRegDeviceStateCallback", lambda device, state, _: reported.append((device, state))) == OK
     for call in (lib.aclrtSetDevice, lib.aclrtSetDevice, lib.aclrtResetDevice, lib.aclrtResetDeviceForce):
         assert call(DEVICE) == OK
-    assert told == [(DEVICE, state) for state in [SET_PRE, SET_POST] * 2 + [RESET_PRE, RESET_POST] * 2]
+    assert reported == [(DEVICE, state) for state in [SET_PRE, SET_POST] * 2 + [RESET_PRE, RESET_POST] * 2]
 
 
-def test_failures_are_not_told(register: Callable[..., Any], lib: Any) -> None:
-    told: list[Any] = []
-    assert register("aclrtRegDeviceStateCallback", lambda *arguments: told.append(arguments)) == OK
+def test_failures_are_not_reported(register: Callable[..., Any], lib: Any) -> None:
+    reported: list[Any] = []
+    assert register("aclrtRegDeviceStateCallback", lambda *arguments: reported.append(arguments)) == OK
     assert lib.aclrtSetDevice(-1) == INVALID_DEVICE
     assert lib.aclrtResetDevice(DEVICE) == CONTEXT_RELEASED
     assert lib.aclrtResetDeviceForce(1000) == INVALID_DEVICE
-    assert told == []
+    assert reported == []
 
 
 def test_a_removed_callback_is_silent(register: Callable[..., Any], lib: Any, ffi: Any) -> None:
-    told: list[int] = []
+    reported: list[int] = []
 
     def call(device: int, state: int, _: Any) -> None:
-        told.append(state)
+        reported.append(state)
         assert lib.aclrtRegDeviceStateCallback(b"test", ffi.NULL, ffi.NULL) == OK
 
     assert register("aclrtRegDeviceStateCallback", call) == OK
     assert lib.aclrtSetDevice(DEVICE) == OK
     assert lib.aclrtResetDevice(DEVICE) == OK
-    assert told == [SET_PRE]
+    assert reported == [SET_PRE]
 
 
 def test_a_device_callback_may_use_the_device(register: Callable[..., Any], lib: Any, ffi: Any) -> None:
@@ -122,11 +122,11 @@ def test_a_callback_may_take_the_reset_away(register: Callable[..., Any], lib: A
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def test_streams_are_told_in_the_thread_that_makes_them(register: Callable[..., Any], lib: Any, ffi: Any) -> None:
-    told: list[tuple[int, int, int]] = []
+def test_streams_are_reported_in_the_thread_that_makes_them(register: Callable[..., Any], lib: Any, ffi: Any) -> None:
+    reported: list[tuple[int, int, int]] = []
 
     def call(stream: Any, state: int, _: Any) -> None:
-        told.append((int(ffi.cast("uintptr_t", stream)), state, threading.get_ident()))
+        reported.append((int(ffi.cast("uintptr_t", stream)), state, threading.get_ident()))
 
     assert register("aclrtRegStreamStateCallback", call) == OK
     made: list[Any] = []
@@ -150,7 +150,7 @@ def test_streams_are_told_in_the_thread_that_makes_them(register: Callable[..., 
     thread.join()
     *codes, default, own, of_context, ident = made
     assert codes == [OK] * 8
-    assert told == [
+    assert reported == [
         (default, CREATED, ident),
         (own, CREATED, ident),
         (own, DESTROYED, ident),
@@ -161,7 +161,7 @@ def test_streams_are_told_in_the_thread_that_makes_them(register: Callable[..., 
 
 
 @pytest.mark.simulator("deadly")
-def test_a_stream_is_alive_while_it_is_told_of(
+def test_a_stream_is_alive_while_it_is_reported_of(
     register: Callable[..., Any], device: Device, lib: Any, ffi: Any
 ) -> None:
     codes: list[int] = []
@@ -179,13 +179,13 @@ def test_a_stream_is_alive_while_it_is_told_of(
 
 
 @pytest.mark.simulator("deadly")
-def test_failed_creations_are_not_told(register: Callable[..., Any], device: Device, lib: Any, ffi: Any) -> None:
-    told: list[Any] = []
-    assert register("aclrtRegStreamStateCallback", lambda *arguments: told.append(arguments)) == OK
+def test_failed_creations_are_not_reported(register: Callable[..., Any], device: Device, lib: Any, ffi: Any) -> None:
+    reported: list[Any] = []
+    assert register("aclrtRegStreamStateCallback", lambda *arguments: reported.append(arguments)) == OK
     assert lib.aclrtCreateStream(ffi.NULL) == INVALID_PARAM
     assert lib.aclrtCreateStreamWithConfig(ffi.new("aclrtStream *"), 0, 0x21) == RT_PARAM
     assert lib.aclrtDestroyStream(ffi.cast("void *", 0x1234567800)) == INVALID_HANDLE
-    assert told == []
+    assert reported == []
 
 
 def test_a_callback_cannot_destroy_what_is_being_destroyed(register: Callable[..., Any], lib: Any, ffi: Any) -> None:
@@ -248,15 +248,15 @@ def test_abort_arguments(device: int, timeout: int, code: int, own_device: Devic
 
 
 def test_an_abort_has_two_stages(register: Callable[..., Any], own_device: Device, lib: Any) -> None:
-    told: list[tuple[int, int, int]] = []
+    reported: list[tuple[int, int, int]] = []
 
     def call(device: int, stage: int, timeout: int, _: Any) -> int:
-        told.append((device, stage, timeout))
+        reported.append((device, stage, timeout))
         return 0
 
     assert register("aclrtSetDeviceTaskAbortCallback", call) == OK
     assert lib.aclrtDeviceTaskAbort(DEVICE, 1234) == OK
-    assert told == [(DEVICE, 0, 1234), (DEVICE, 1, 1234)]
+    assert reported == [(DEVICE, 0, 1234), (DEVICE, 1, 1234)]
 
 
 def test_an_abort_drops_everything_on_the_device(own_device: Device, lib: Any, ffi: Any) -> None:

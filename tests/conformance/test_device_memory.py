@@ -236,7 +236,7 @@ def test_untouched_memory_can_be_used_anywhere(memory: Memory, lib: Any, ffi: An
 
 
 def test_usage_by_component(child: Callable[..., Any]) -> None:
-    told = child(
+    reported = child(
         """
         lib.aclrtSetDevice(0)
         def allocate(module, size, *more):
@@ -257,10 +257,10 @@ def test_usage_by_component(child: Callable[..., Any]) -> None:
         allocate(65535, 4 << 20)  # more modules than there are: the application's
         allocate(4, 2 << 20, 3)  # the last one counts
         lib.aclrtFree(freed)
-        told([usage(4), usage(2), usage(0)])
+        reported([usage(4), usage(2), usage(0)])
         """
     )
-    full, two, none = told
+    full, two, none = reported
     assert full == [OK, [["MODULE_3", 12, 12], ["APP", 4, 4], ["MODULE_4", 0, 20]], 3]
     assert two == [OK, full[1][:2], 2]
     assert none == [RT_PARAM, [], 0]
@@ -301,7 +301,7 @@ def test_freeing_needs_no_context(child: Callable[..., Any]) -> None:
             codes.append(lib.aclrtFree(out[0]))
         thread = threading.Thread(target=free)
         thread.start(), thread.join()
-        told(codes)
+        reported(codes)
         """
     ) == [NO_CONTEXT, OK]
 
@@ -317,7 +317,7 @@ def test_nothing_is_freed_when_the_synchronization_fails(child: Callable[..., An
         lib.aclsimLoseDevice(0, 507899)
         codes = [lib.aclrtFreeWithDevSync(device[0]), lib.aclrtFreeHostWithDevSync(host[0])]
         lib.aclsimClearFaults()
-        told(codes + [lib.aclrtFree(device[0]), lib.aclrtFreeHost(host[0])])
+        reported(codes + [lib.aclrtFree(device[0]), lib.aclrtFreeHost(host[0])])
         """
     ) == [507899, 507899, OK, OK]
 
@@ -494,13 +494,13 @@ def test_attributes_of_pointers(place: str, memory: Memory, lib: Any, ffi: Any) 
 
 
 @pytest.mark.simulator("products")
-def test_devices_are_told_by_the_number_that_the_user_sees(child: Callable[..., Any]) -> None:
+def test_devices_are_reported_by_the_number_that_the_user_sees(child: Callable[..., Any]) -> None:
     script = """
         lib.aclrtSetDevice(1)
         out, attributes = ffi.new("void **"), ffi.new("aclrtPtrAttributes *")
         lib.aclrtMalloc(out, 64, 0)
         lib.aclrtPointerGetAttributes(out[0], attributes)
-        told(attributes.location.id)
+        reported(attributes.location.id)
         """
     assert child(script, ASCEND_RT_SIM_DEVICES=4, ASCEND_RT_VISIBLE_DEVICES="1,3") == 1
 

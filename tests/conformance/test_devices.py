@@ -241,15 +241,15 @@ def test_the_overflow_status_is_got_and_reset_when_the_task_runs(
     assert lib.aclrtMemset(memory[0], 128, 0xAB, 128) == OK
     assert lib.aclrtCtxGetFloatOverflowAddr(status) == OK
     assert lib.aclrtMemset(status[0], 64, 0x11, 64) == OK  # as a kernel that meets an overflow
-    told = ffi.cast("unsigned char *", memory[0])
+    reported = ffi.cast("unsigned char *", memory[0])
     with Latch(stream):
         assert getattr(lib, get)(memory[0], 64, *mode, handle) == OK
         assert getattr(lib, reset)(*mode, handle) == OK
-        assert getattr(lib, get)(ffi.cast("void *", told + 64), 64, *mode, handle) == OK
-        assert set(told[0:128]) == {0xAB}
+        assert getattr(lib, get)(ffi.cast("void *", reported + 64), 64, *mode, handle) == OK
+        assert set(reported[0:128]) == {0xAB}
     stream.synchronize()
-    assert set(told[0:64]) == {0x11}
-    assert set(told[64:128]) == {0}
+    assert set(reported[0:64]) == {0x11}
+    assert set(reported[64:128]) == {0}
     assert lib.aclrtFree(memory[0]) == OK
 
 

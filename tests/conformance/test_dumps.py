@@ -22,7 +22,7 @@ SET = """
         with open("dump.json", "w") as file:
             file.write(text)
         codes.append(lib.aclmdlSetDump(b"dump.json"))
-    told(codes)
+    reported(codes)
 """
 
 PLACE = {"dump_path": "."}
@@ -96,7 +96,7 @@ def test_the_configuration_of_aclinit(child: Any, tmp_path: Path) -> None:
         path = lib.acldumpGetPath(lib.DATA_DUMP)
         answers += ["" if path == ffi.NULL else ffi.string(path).decode(), lib.aclmdlInitDump()]
         answers += [lib.acldumpGetExceptionInfoPath(room, 4096), ffi.string(room).decode()]
-        told(answers)
+        reported(answers)
     """
     for section, answers in (
         ({**PLACE, "dump_path": str(tmp_path), "dump_debug": "on"}, [0, 0, f"{tmp_path}/", INTERNAL, FAILURE, ""]),
@@ -120,7 +120,7 @@ def test_the_environment_turns_dumps_on(child: Any, tmp_path: Path) -> None:
         no_device = lib.acldumpGetExceptionInfoPath(room, 4096)
         lib.aclrtSetDevice(0)
         short = lib.acldumpGetExceptionInfoPath(room, 8)
-        told([*codes, no_device, short, lib.acldumpGetExceptionInfoPath(room, 4096), ffi.string(room).decode()])
+        reported([*codes, no_device, short, lib.acldumpGetExceptionInfoPath(room, 4096), ffi.string(room).decode()])
     """
     expected = [0, 0, FAILURE, 100000, 0, f"{tmp_path}/extra-info/data-dump/0"]
     assert child(script, ASCEND_DUMP_SCENE="aic_err_brief_dump", ASCEND_DUMP_PATH=tmp_path) == expected

@@ -77,7 +77,7 @@ aborted = {"stream": lambda: lib.aclrtStreamAbort(stream), "device": lambda: lib
 def ask(function, kind, event):
     out = ffi.new(kind + " *")
     return [function(event, out), int(ffi.cast("int", out[0]))]
-told([aborted, ask(lib.aclrtQueryEvent, "aclrtEventStatus", old),
+reported([aborted, ask(lib.aclrtQueryEvent, "aclrtEventStatus", old),
       ask(lib.aclrtQueryEventStatus, "aclrtEventRecordedStatus", old),
       ask(lib.aclrtQueryEventStatus, "aclrtEventRecordedStatus", ex),
       lib.aclrtSynchronizeEventWithTimeout(old, 1000), lib.aclrtSynchronizeEvent(ex),
@@ -192,7 +192,7 @@ def test_complete_events_take_no_ids_from_others(child: Any) -> None:
     lib.aclrtStreamWaitEvent(stream[0], gate[0])
     codes += [lib.aclrtRecordEvent(event, stream[0]) for event in events]
     lib.aclrtStreamAbort(stream[0])
-    told(codes + [lib.aclrtRecordEvent(event, stream[0]) for event in events])
+    reported(codes + [lib.aclrtRecordEvent(event, stream[0]) for event in events])
     """
     pending = [0, 207007, 207007, 207007]
     assert child(code) == [0] * 8 + pending + [0, 0, 0, 0]
@@ -207,7 +207,7 @@ def test_a_record_that_is_done_at_once_needs_a_free_id_too(child: Any) -> None:
     codes = [lib.aclrtRecordEvent(event[0], stream[0]), lib.aclrtCreateEventWithFlag(other, 1)]
     codes += [lib.aclrtRecordEvent(event[0], stream[0]), lib.aclrtSynchronizeStream(stream[0])]
     lib.aclrtDestroyEvent(other[0])
-    told(codes + [lib.aclrtRecordEvent(event[0], stream[0])])
+    reported(codes + [lib.aclrtRecordEvent(event[0], stream[0])])
     """
     assert child(code) == [0, 0, 207007, 0, 0]
 
@@ -264,7 +264,7 @@ def test_the_limit_of_the_process_for_waits(child: Any, wait: str) -> None:
     more = (0xFFFFFFFF, 0) if sys.argv[1].endswith("Flag") else ()
     assert getattr(lib, sys.argv[1])(stream[0], gate[0], *more) == 0
     lib.aclrtSetOpWaitTimeout(0)  # concerns later waits
-    told([lib.aclrtSynchronizeStreamWithTimeout(stream[0], 20), lib.aclrtSynchronizeStream(stream[0]),
+    reported([lib.aclrtSynchronizeStreamWithTimeout(stream[0], 20), lib.aclrtSynchronizeStream(stream[0]),
           lib.aclrtSynchronizeStream(stream[0])])
     """
     assert child(code, wait) == [507046, 107020, 0]

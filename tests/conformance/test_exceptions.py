@@ -58,7 +58,7 @@ def fail_here(stream: Stream) -> None:
     stream.record()
 
 
-def test_a_callback_is_told_what_failed_before_the_synchronization_returns(lib, ffi, stream, recorder) -> None:
+def test_a_callback_is_reported_what_failed_before_the_synchronization_returns(lib, ffi, stream, recorder) -> None:
     fail_here(stream)
     task = ffi.new("uint32_t *")
     assert lib.aclrtGetThreadLastTaskId(task) == 0
@@ -104,7 +104,7 @@ def test_a_task_that_fails_later(stream, recorder) -> None:
     assert len(recorder.seen) == 1
 
 
-def test_every_failed_task_is_told(stream, other, recorder) -> None:
+def test_every_failed_task_is_reported(stream, other, recorder) -> None:
     for failing in (stream, other, stream):
         fail_here(failing)
     for failing in (stream, other):
@@ -149,7 +149,7 @@ def test_what_is_logged_as_a_success_is_not_remembered(lib, ffi, stream, code: i
 
 
 @pytest.mark.parametrize("code", [507005, 507023])
-def test_an_end_that_is_no_failure_is_not_told(stream, recorder, code: int) -> None:
+def test_an_end_that_is_no_failure_is_not_reported(stream, recorder, code: int) -> None:
     sim.fail_task(code, stream)
     stream.record()
     with pytest.raises(AclError, match=str(code)):
@@ -220,7 +220,7 @@ def test_bad_arguments(lib, ffi, stream, recorder) -> None:
     assert lib.aclrtExceptionInfoCallbackUnregister(unknown) == 0
 
 
-def test_a_lost_device_is_told_without_a_task(lib, ffi, recorder, device) -> None:
+def test_a_lost_device_is_reported_without_a_task(lib, ffi, recorder, device) -> None:
     with Device(1):
         out = ffi.new("aclrtStream *")
         assert lib.aclrtCreateStream(out) == 0

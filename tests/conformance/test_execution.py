@@ -200,7 +200,7 @@ assert lib.aclrtSetOpExecuteTimeOutWithMs(2_000_000_000) == 0
 assert limit() == min(-(-1_000_000_000 // step), 254) * step // 1000
 assert lib.aclrtSetOpExecuteTimeOut(0) == 0
 assert limit() == longest
-told(longest // 1000)
+reported(longest // 1000)
 """
 
 
@@ -253,7 +253,7 @@ def test_labels_of_a_process_are_limited(child: Any) -> None:
     while (code := lib.aclrtCreateLabel(label)) == 0:
         made += 1
     codes = [code, lib.aclrtResetDeviceForce(0), lib.aclrtSetDevice(0), lib.aclrtCreateLabel(label)]
-    told([made, *codes])
+    reported([made, *codes])
     """
     assert child(code) == [65535, 507000, 0, 0, 0]
 

@@ -39,30 +39,30 @@ QUERIES = {  # and the types of what they answer
 
 
 def test_nothing_runs_before_the_launch_and_everything_in_each(graph: Graph, stream: Any) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     origin = graph.stream()
     graph.begin(origin)
     for number in range(3):
-        graph.call(origin, lambda number=number: told.append(number))
+        graph.call(origin, lambda number=number: reported.append(number))
     assert graph.end(origin) == OK
     stream.synchronize()
-    assert told == []
+    assert reported == []
     for times in range(1, 4):
         assert graph.launch(stream) == OK
         stream.synchronize()
-        assert told == [0, 1, 2] * times
+        assert reported == [0, 1, 2] * times
     assert graph.destroy() == OK
 
 
 def test_branches_overlap(graph: Graph, stream: Any, lib: Any, ffi: Any, cell: Any) -> None:
     """The first branch waits for what the second one writes: one after the other would never end."""
-    told: list[str] = []
+    reported: list[str] = []
     origin, side = graph.stream(), graph.stream()
     graph.begin(origin)
     graph.order(origin, side)
     assert lib.aclrtValueWait(cell, 1, 1, origin) == OK
-    graph.call(origin, lambda: told.append("origin"))
-    graph.call(side, lambda: told.append("side"))
+    graph.call(origin, lambda: reported.append("origin"))
+    graph.call(side, lambda: reported.append("side"))
     assert lib.aclrtValueWrite(cell, 1, 0, side) == OK
     graph.order(side, origin)
     assert lib.aclrtValueWrite(cell, 0, 0, origin) == OK
@@ -70,89 +70,89 @@ def test_branches_overlap(graph: Graph, stream: Any, lib: Any, ffi: Any, cell: A
     for times in range(1, 4):
         assert graph.launch(stream) == OK
         stream.synchronize()
-        assert told == ["side", "origin"] * times
+        assert reported == ["side", "origin"] * times
     assert graph.destroy() == OK
 
 
 def test_what_waits_for_a_branch_comes_after_it_in_every_replay(graph: Graph, stream: Any) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     origin, side = graph.stream(), graph.stream()
     graph.begin(origin)
     graph.order(origin, side)
-    graph.call(side, lambda: told.append("side"))
+    graph.call(side, lambda: reported.append("side"))
     graph.order(side, origin)
-    graph.call(origin, lambda: told.append("origin"))
+    graph.call(origin, lambda: reported.append("origin"))
     assert graph.end(origin) == OK
     for times in range(1, 4):
         assert graph.launch(stream) == OK
         stream.synchronize()
-        assert told == ["side", "origin"] * times
+        assert reported == ["side", "origin"] * times
     assert graph.destroy() == OK
 
 
 def test_a_launch_has_its_place_in_the_stream(graph: Graph, stream: Any) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     origin = graph.stream()
     graph.begin(origin)
-    graph.call(origin, lambda: told.append("graph"))
+    graph.call(origin, lambda: reported.append("graph"))
     assert graph.end(origin) == OK
     with Latch(stream):
         for _ in range(2):
             assert graph.launch(stream) == OK
-            stream.launch_host_func(told.append, "stream")
-        assert told == []
+            stream.launch_host_func(reported.append, "stream")
+        assert reported == []
     stream.synchronize()
-    assert told == ["graph", "stream"] * 2
+    assert reported == ["graph", "stream"] * 2
     assert graph.destroy() == OK
 
 
 def test_launches_in_several_streams_come_one_after_the_other(graph: Graph, stream: Any, other: Any) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     origin = graph.stream()
     graph.begin(origin)
-    graph.call(origin, lambda: told.append("begin"))
-    graph.call(origin, lambda: told.append("end"))
+    graph.call(origin, lambda: reported.append("begin"))
+    graph.call(origin, lambda: reported.append("end"))
     assert graph.end(origin) == OK
     for _ in range(5):
         assert graph.launch(stream) == OK
         assert graph.launch(other) == OK
     stream.synchronize()
     other.synchronize()
-    assert told == ["begin", "end"] * 10
+    assert reported == ["begin", "end"] * 10
     assert graph.destroy() == OK
 
 
 def test_a_graph_keeps_what_was_submitted_before_its_streams_and_events_went(
     graph: Graph, stream: Any, lib: Any, ffi: Any
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     origin, side = graph.stream(), graph.stream()
     graph.begin(origin)
     events = [graph.order(origin, side)]
-    graph.call(side, lambda: told.append("side"))
+    graph.call(side, lambda: reported.append("side"))
     events.append(graph.order(side, origin))
     assert graph.end(origin) == OK
     graph.close()
     assert [lib.aclrtDestroyEvent(event) for event in events] == [OK, OK]
     assert graph.launch(stream) == OK
     stream.synchronize()
-    assert told == ["side"]
+    assert reported == ["side"]
     assert graph.destroy() == OK
 
 
 def test_a_graph_that_is_destroyed_ends_what_it_executes(graph: Graph, stream: Any, lib: Any) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     origin = graph.stream()
     graph.begin(origin)
-    graph.call(origin, lambda: told.append("graph"))
+    graph.call(origin, lambda: reported.append("graph"))
     assert graph.end(origin) == OK
     with Latch(stream):
         assert graph.launch(stream) == OK
         assert graph.destroy() == OK
         assert graph.destroy() == INVALID_HANDLE
-        assert told == []
+        assert reported == []
     stream.synchronize()
-    assert told == ["graph"]
+    assert reported == ["graph"]
 
 
 @pytest.mark.simulator("internals", "the adapter's own hook")
@@ -179,19 +179,19 @@ def test_what_tasks_need_is_released_when_nothing_executes_the_graph(
 def test_a_branch_that_is_longer_than_a_queue_goes_on_in_another_hidden_stream(
     graph: Graph, stream: Any, lib: Any, cell: Any
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     origin = graph.stream()
     graph.begin(origin)
     for _ in range(5000):
         assert lib.aclrtValueWrite(cell, 7, 0, origin) == OK
-    graph.call(origin, lambda: told.append("end"))
+    graph.call(origin, lambda: reported.append("end"))
     assert graph.end(origin) == OK
     hidden = graph.streams()
     assert len(hidden) == 3
     assert sum(graph.types(it).count(5) for it in hidden) == 5000
     assert graph.launch(stream) == OK
     stream.synchronize()
-    assert told == ["end"]
+    assert reported == ["end"]
     assert graph.destroy() == OK
 
 
@@ -430,7 +430,8 @@ def test_products_whose_streams_are_asked_for_their_capture(product: str, child:
         stream, status = ffi.new("aclrtStream *"), ffi.new("aclmdlRICaptureStatus *", 2)
         model = ffi.new("aclmdlRI *", ffi.cast("aclmdlRI", 7))
         lib.aclrtCreateStream(stream)
-        told([lib.aclmdlRICaptureGetInfo(stream[0], status, model), status[0], int(ffi.cast("uintptr_t", model[0]))])
+        code = lib.aclmdlRICaptureGetInfo(stream[0], status, model)
+        reported([code, status[0], int(ffi.cast("uintptr_t", model[0]))])
         """
     captures = product in ("910B", "910C", "310P", "950")
     assert child(script, ASCEND_RT_SIM_PRODUCT=product) == ([OK, 0, 0] if captures else [UNSUPPORTED, 2, 7])

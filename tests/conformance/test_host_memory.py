@@ -109,7 +109,7 @@ def test_configurations(product: str, child: Callable[..., Any]) -> None:
             code = lib.aclrtMallocHostWithCfg(out, 64, ffi.new("aclrtMallocConfig *", filled))
             assert code or lib.aclrtFreeHost(out[0]) == 0
             return code
-        told([allocate(row) for row in rows])
+        reported([allocate(row) for row in rows])
         """
     column = 1 if product in ("910B", "910C") else 2
     assert child(script, ASCEND_RT_SIM_PRODUCT=product) == [row[column] for row in CONFIGURATIONS]

@@ -109,7 +109,7 @@ def test_refused_configurations_leave_no_trace(child: Any, tmp_path: Path, confi
             texts.append(text())
         left = ffi.new("uint64_t *", 9)
         none = lib.aclFinalizeReference(left)
-        told([codes, texts, none, left[0], lib.aclrtGetDevice(ffi.new("int32_t *")), lib.aclInit(ffi.NULL)])
+        reported([codes, texts, none, left[0], lib.aclrtGetDevice(ffi.new("int32_t *")), lib.aclInit(ffi.NULL)])
     """
     codes, texts, none, left, no_device, clean = child(script, tmp_path, len(REFUSED))
     assert list(zip([text for text, _ in REFUSED], codes, strict=True)) == REFUSED
@@ -121,7 +121,7 @@ def test_refused_configurations_leave_no_trace(child: Any, tmp_path: Path, confi
 
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_accepted_configurations(text: str, child: Any, config: Any) -> None:
-    script = "told([lib.aclInit(sys.argv[1].encode()), text(), lib.aclFinalize()])"
+    script = "reported([lib.aclInit(sys.argv[1].encode()), text(), lib.aclFinalize()])"
     assert child(script, config(text)) == [0, None, 0]
 
 
@@ -151,7 +151,7 @@ def test_callbacks_may_initialise_and_finalise(child: Any) -> None:
         + """
     keep = register(lambda *_: nest("init", 1, init, lib.aclFinalize, drop),
                     lambda *_: nest("end", 2, init, lib.aclFinalize, drop))
-    told([lib.aclInit(ffi.NULL), lib.aclInit(ffi.NULL), calls[:], drop(), drop(), left[0], init()])
+    reported([lib.aclInit(ffi.NULL), lib.aclInit(ffi.NULL), calls[:], drop(), drop(), left[0], init()])
     """
     )
     first, second, inside, *ends = child(script)
@@ -170,7 +170,7 @@ def test_callbacks_that_initialise_without_end(child: Any) -> None:
     keep = register(lambda *_: nest("init", 1000, init, lib.aclFinalize, init),
                     lambda *_: nest("end", 1000, init, drop))
     outcome = [lib.aclInit(ffi.NULL), calls.count("init"), calls.count("end"), calls[-1]]
-    told([*outcome, lib.aclFinalizeReference(left), left[0]])
+    reported([*outcome, lib.aclFinalizeReference(left), left[0]])
     """
     )
     # The innermost is refused, and then all but the outermost: two calls in each callback would never come to an end.
@@ -182,13 +182,13 @@ def test_callbacks_that_initialise_without_end(child: Any) -> None:
 def test_limits_that_a_product_lacks_are_passed_over(product: str, child: Any, config: Any) -> None:
     sizes = '"aicore_stack_size":131072,"simt_stack_size":1280,"simt_divergence_stack_size":1152'
     path = config(f'{{"StackSize":{{{sizes}}},"simd_printf_fifo_size_per_core":2048,"simt_printf_fifo_size":1048576}}')
-    script = "told([lib.aclInit(sys.argv[1].encode()), text()])"
+    script = "reported([lib.aclInit(sys.argv[1].encode()), text()])"
     assert child(script, path, ASCEND_RT_SIM_PRODUCT=product) == [0, None]
 
 
 @pytest.mark.simulator("internals", "a library without devices is refused")
 def test_limits_go_through_the_first_device(child: Any, config: Any) -> None:
-    script = "told([lib.aclInit(path.encode()) for path in sys.argv[1:]])"
+    script = "reported([lib.aclInit(path.encode()) for path in sys.argv[1:]])"
     paths = config('{"StackSize":{"aicore_stack_size":65536}}'), config("{}", "empty.json")
     assert child(script, *paths, ASCEND_RT_VISIBLE_DEVICES="-1") == [INVALID_DEVICE, 0]
 
@@ -197,7 +197,7 @@ def test_files_that_are_no_configuration(child: Any, tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "large").write_bytes(b" " * (10 * 1024 * 1024 + 1))
     (tmp_path / "limit").write_bytes(b"{}" + b" " * (10 * 1024 * 1024 - 2))
-    script = 'told([lib.aclInit(f"{sys.argv[1]}/{name}".encode()) for name in sys.argv[2:]])'
+    script = 'reported([lib.aclInit(f"{sys.argv[1]}/{name}".encode()) for name in sys.argv[2:]])'
     assert child(script, tmp_path, "missing", "directory", "large", "limit") == [INVALID_FILE] * 3 + [0]
 
 
@@ -207,20 +207,20 @@ def test_the_first_configuration_stays(child: Any, config: Any) -> None:
         first, same, other = (path.encode() for path in sys.argv[1:])
         codes = [lib.aclInit(first), lib.aclInit(other), lib.aclFinalize()]
         codes += [lib.aclInit(other), lib.aclInit(ffi.NULL), lib.aclInit(b""), lib.aclInit(same), lib.aclFinalize()]
-        told(codes)
+        reported(codes)
     """
     paths = config("{}"), config("{}", "same.json"), config("[]", "other.json")
     assert child(script, *paths) == [0, REPEAT_INIT, 0, INVALID_PARAM, INVALID_PARAM, INVALID_PARAM, 0, 0]
 
 
 @pytest.mark.simulator("deadly", "the official library ends the process where it refuses NULL")
-def test_a_refused_configuration_is_told_with_the_first_one(child: Any, config: Any) -> None:
+def test_a_refused_configuration_is_reported_with_the_first_one(child: Any, config: Any) -> None:
     script = """
         path = sys.argv[1].encode()
         assert [lib.aclInit(path), lib.aclFinalize(), lib.aclInit(b"")] == [0, 0, 100000]
         texts = [text()]
         assert lib.aclInit(ffi.NULL) == 100000
-        told([*texts, text()])
+        reported([*texts, text()])
     """
     path = config("{}")
     refused = f"aclInit: the configuration is not the one that the process was first initialised with: {path}"
@@ -232,7 +232,7 @@ def test_the_first_configuration_may_be_none(child: Any, config: Any) -> None:
     script = """
         codes = [lib.aclInit(ffi.NULL), lib.aclFinalize(), lib.aclInit(sys.argv[1].encode())]
         refusal = text()
-        told([*codes, lib.aclInit(b""), refusal])
+        reported([*codes, lib.aclInit(b""), refusal])
     """
     *codes, refusal = child(script, config("{}"))
     assert codes == [0, 0, INVALID_PARAM, 0]
@@ -258,7 +258,7 @@ def test_references(calls: str, expected: list[Any], child: Any) -> None:
             left = ffi.new("uint64_t *", 99)
             return lib.aclFinalizeReference(left), left[0]
         call = {"I": lambda: lib.aclInit(ffi.NULL), "F": lib.aclFinalize, "r": drop}
-        told([call[letter]() for letter in sys.argv[1]])
+        reported([call[letter]() for letter in sys.argv[1]])
     """
     assert [tuple(code) if isinstance(code, list) else code for code in child(script, calls)] == expected
 
@@ -280,7 +280,7 @@ def test_default_device(child: Any, config: Any) -> None:
         results = [device(), lib.aclInit(sys.argv[1].encode()), device(), in_thread(device), in_thread(allocate)]
         results += [lib.aclrtSetDevice(0), device(), in_thread(device)]
         results += [lib.aclFinalize(), device(), in_thread(device)]
-        told(results)
+        reported(results)
     """
     path = config('{"defaultDevice":{"default_device":"1"}}')
     none, second, first = [107002, -1], [0, 1], [0, 0]
@@ -290,19 +290,19 @@ def test_default_device(child: Any, config: Any) -> None:
 @pytest.mark.parametrize("number", ["4294967295", "99999999999999999999"])
 def test_a_default_device_that_is_none(number: str, child: Any, config: Any) -> None:
     """The runtime takes the low 32 bits of the saturated number, and -1 for no default device."""
-    script = 'told([lib.aclInit(sys.argv[1].encode()), text(), lib.aclrtGetDevice(ffi.new("int32_t *"))])'
+    script = 'reported([lib.aclInit(sys.argv[1].encode()), text(), lib.aclrtGetDevice(ffi.new("int32_t *"))])'
     path = config(f'{{"defaultDevice":{{"default_device":"{number}"}}}}')
     assert child(script, path) == [0, None, 107002]
 
 
 @pytest.mark.parametrize(("mode", "from_other"), [("0", None), ("1", "aclrtGetDevice: deviceId is NULL")])
-def test_whose_texts_are_told(mode: str, from_other: str | None, child: Any, config: Any) -> None:
+def test_whose_texts_are_reported(mode: str, from_other: str | None, child: Any, config: Any) -> None:
     script = """
         codes = [lib.aclInit(sys.argv[1].encode())]
         thread = threading.Thread(target=lambda: codes.append(lib.aclrtGetDevice(ffi.NULL)))
         thread.start()
         thread.join()
-        told([*codes, text(), text()])
+        reported([*codes, text(), text()])
     """
     path = config(f'{{"err_msg_mode":"{mode}"}}')
     assert child(script, path) == [0, INVALID_PARAM, from_other, None]
@@ -350,12 +350,12 @@ def test_callbacks_run_in_order(config_text: str | None, order: list[str], child
         assert lib.aclInitCallbackRegister(type, on_init(name), user(type)) == 0
         assert lib.aclFinalizeCallbackRegister(type, on_finalize(name), user(type)) == 0
     assert lib.aclInit(sys.argv[2].encode()) == 0
-    told_init, calls = calls, []
+    init_calls, calls = calls, []
     assert lib.aclInit(ffi.NULL) == 100002
     assert lib.aclFinalizeReference(ffi.NULL) == 0
     assert calls == []
     assert lib.aclFinalize() == 0
-    told([told_init, calls])
+    reported([init_calls, calls])
     """
     )
     path = "" if config_text is None else config(config_text)
@@ -382,7 +382,7 @@ def test_a_failing_callback_ends_the_call(child: Any) -> None:
     results += [lib.aclFinalize(), list(calls), lib.aclFinalizeReference(left), left[0]]
     assert lib.aclFinalizeCallbackUnRegister(0, keep[2]) == 0
     results += [lib.aclFinalizeReference(left), left[0]]
-    told(results)
+    reported(results)
     """
     )
     init, why, called, final, ended, again, left, last, none = child(script)
@@ -408,7 +408,7 @@ def test_registering(child: Any) -> None:
     assert lib.aclInit(ffi.NULL) == 0
     assert calls == []
     results.append(lib.aclInitCallbackRegister(3, one, user(5)))  # runs at once, and its answer is ignored
-    told([results, calls])
+    reported([results, calls])
     """
     )
     codes, calls = child(script)
@@ -434,7 +434,7 @@ def test_callbacks_may_call_the_runtime(child: Any) -> None:
         codes.append(lib.aclrtGetDevice(ffi.NULL))
     first, second = on_init("first", 3, work), on_init("second")
     assert lib.aclInitCallbackRegister(0, first, user(0)) == 0
-    told([lib.aclInit(ffi.NULL), codes, text()])
+    reported([lib.aclInit(ffi.NULL), codes, text()])
     """
     )
     code, inside, text = child(script)
@@ -455,7 +455,7 @@ def test_threads_share_one_initialisation(child: Any) -> None:
         for thread in threads:
             thread.join()
         left = ffi.new("uint64_t *")
-        told([sorted(codes), [lib.aclFinalizeReference(left) for _ in range(8)], left[0]])
+        reported([sorted(codes), [lib.aclFinalizeReference(left) for _ in range(8)], left[0]])
     """
     codes, finals, left = child(script)
     assert codes == [0] + [REPEAT_INIT] * 7

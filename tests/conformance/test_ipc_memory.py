@@ -139,7 +139,7 @@ def test_memory_of_another_device_needs_peer_access_at_the_import(product, child
     codes += [imported(), out[0] != ffi.NULL, imported(1), imported()]  # with access enabled, the flag may be left out
     status = ffi.new("int32_t *")
     assert lib.aclrtDevicePeerAccessStatus(1, 0, status) == 0
-    told([*codes, status[0]])
+    reported([*codes, status[0]])
     """
     key = eval(process(get + "ffi.string(k)")).decode()
     refused = DRIVER if product in ("910B", "910C") else OK
@@ -336,7 +336,7 @@ def test_processes_of_other_servers(child: Callable[..., Any]) -> None:
         def name(*entries):
             return lib.aclrtIpcMemImportPidInterServer(key, ffi.new("aclrtServerPid[]", list(entries)), len(entries))
         good, bad = {"sdid": 7, "pid": pids, "num": 2}, {"sdid": 7, "num": 1}
-        told([name(good), name(good, good), name(good, bad), name(bad)])
+        reported([name(good), name(good, good), name(good, bad), name(bad)])
         """,
         ASCEND_RT_SIM_PRODUCT="910C",
     ) == [OK, OK, RT_PARAM, RT_PARAM]
@@ -398,9 +398,11 @@ def test_a_shareable_handle(version: int, imports: str, physical, process, lib, 
     assert process(READ.format(at=0, size=9)) == "[0, b'from here']"
     assert process(WRITE.format(at=HUGE - 5, size=5, data=b"there")) == "0"
     assert read(lib, ffi, physical.at + HUGE - 5, 5) == b"there"
-    told = "[(p := ffi.new('aclrtPhysicalMemProp *')), "
-    told += "lib.aclrtMemGetAllocationPropertiesFromHandle(objects['memory'][0], p), p.memAttr, p.location.type][1:]"
-    assert process(told) == "[0, 16, 1]"
+    reported = "[(p := ffi.new('aclrtPhysicalMemProp *')), "
+    reported += (
+        "lib.aclrtMemGetAllocationPropertiesFromHandle(objects['memory'][0], p), p.memAttr, p.location.type][1:]"
+    )
+    assert process(reported) == "[0, 16, 1]"
     again = "lib.aclrtMemExportToShareableHandle(objects['memory'][0], 0, 1, ffi.new('uint64_t *'))"
     assert process(again) == "107000"  # it is not its own
     assert process(UNMAP) == process(FREE) == "0"
@@ -455,7 +457,7 @@ def test_fabric_handles(child: Callable[..., Any]) -> None:
         codes.append(lib.aclrtMemExportToShareableHandleV2(out[0], 0, 2, handle))
         codes.append(lib.aclrtMemSetPidToShareableHandleV2(handle, 2, ffi.new("int32_t[]", [1]), 1))
         codes.append(lib.aclrtMemImportFromShareableHandleV2(handle, 2, 0, ffi.new("aclrtDrvMemHandle *")))
-        told([codes, bytes(ffi.buffer(handle)[8:]) == bytes(120)])
+        reported([codes, bytes(ffi.buffer(handle)[8:]) == bytes(120)])
         """
     for product in PRODUCTS:
         has = product == "910C"

@@ -28,11 +28,11 @@ class Branching(Model):
     def __init__(self, lib: Any, ffi: Any, flags: tuple[int, ...] = (HEAD, HEAD)) -> None:
         super().__init__(lib, ffi, flags)
         self.lib, self.ffi = lib, ffi
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.made: list[tuple[Callable[[Any], int], Any]] = []
 
     def say(self, text: str, stream: int = 0) -> None:
-        self.call(stream, lambda: self.told.append(text))
+        self.call(stream, lambda: self.reported.append(text))
 
     def labels(self, count: int) -> tuple[list[Any], Any]:
         """Return new labels and the list of them."""
@@ -60,9 +60,9 @@ class Branching(Model):
 
     def run(self, timeout_ms: int = -1) -> list[str]:
         """Execute; return what was said."""
-        self.told.clear()
+        self.reported.clear()
         assert self.execute(timeout_ms) == OK
-        return list(self.told)
+        return list(self.reported)
 
     def close(self) -> None:
         super().close()
@@ -164,7 +164,7 @@ def test_a_jump_to_a_label_that_is_not_in_the_model_fails_the_execution(
     model.say("never")
     model.build()
     assert model.execute() == MODEL_EXECUTE
-    assert model.told == []
+    assert model.reported == []
 
 
 @pytest.mark.parametrize("ends", ["timeout", "abort"])
@@ -251,7 +251,7 @@ def test_streams_that_switch_to_each_other_are_a_loop(make: Callable[..., Branch
     counter, limit, one = number(0), number(3), number(1)
 
     def count() -> None:
-        put(counter, model.told.count("body"))
+        put(counter, model.reported.count("body"))
 
     model.say("body")
     model.call(0, count)
@@ -271,7 +271,7 @@ def test_an_execution_that_leaves_the_stream_with_its_end_fails(make: Callable[.
     model.say("switched", 1)
     model.build(end=0)
     assert model.execute() == MODEL_EXECUTE
-    assert model.told == ["switched"]
+    assert model.reported == ["switched"]
 
 
 def test_switches_that_are_refused(make: Callable[..., Branching], lib: Any, ffi: Any) -> None:

@@ -38,7 +38,7 @@ SCRIPT = """
     assert lib.aclrtSynchronizeStream(stream[0]) == 0
     assert lib.aclrtEventElapsedTime(lasted, begin[0], end[0]) == 0
     assert lib.aclprofStop(config) == 0, text()
-    told([limit[0], lasted[0]])
+    reported([limit[0], lasted[0]])
 """
 
 

@@ -300,7 +300,7 @@ def test_no_context(child: Callable[..., Any]) -> None:
             codes.append(lib.aclrtMemManagedPrefetchAsync(out[0], 64, here, 0, stream[0]))
         thread = threading.Thread(target=call)
         thread.start(), thread.join()
-        told(codes)
+        reported(codes)
         """,
         ASCEND_RT_SIM_DEVICES=2,
     ) == [NO_CONTEXT, NO_CONTEXT, NO_CONTEXT, NO_CONTEXT, OK, OK, STREAM_CONTEXT]

@@ -357,7 +357,7 @@ for _ in range(2):
     codes.append(lib.aclrtResetDevice(0))
     codes.append(lib.aclrtMemPoolGetAttr(pool[0], 5, value))
     codes.append(lib.aclrtMemPoolDestroy(pool[0]))
-told(codes)
+reported(codes)
 """
     assert child(script) == [OK, OK, RT_PARAM, INTERNAL] * 2
 

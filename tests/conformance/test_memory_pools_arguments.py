@@ -65,7 +65,7 @@ codes += [lib.aclrtMemPoolCreate(out, props)]
 props.maxSize = 2**64 - 1
 codes += [lib.aclrtMemPoolCreate(out, props)]
 props.location.id = 99
-told([*codes, lib.aclrtMemPoolCreate(out, props)])
+reported([*codes, lib.aclrtMemPoolCreate(out, props)])
 """
     assert child(script) == [INVALID_PARAM, INVALID_PARAM, NO_CONTEXT, NO_CONTEXT, INVALID_DEVICE]
 
@@ -89,7 +89,7 @@ props.location.id = 99
 then = [lib.aclrtMemPoolCreate(pool, props), lib.aclrtMemPoolDestroy(g), lib.aclrtMemPoolSetAttr(g, 1, N),
         lib.aclrtMemPoolGetAttr(g, 99, value), lib.aclrtMemPoolTrimTo(g, 0), lib.aclrtMemPoolFreeAsync(g, N),
         lib.aclrtMemPoolMallocAsync(pool, 0, g, g), lib.aclrtMemPoolMallocAsync(pool, 1, g, stream[0])]
-told([checked, then])
+reported([checked, then])
 """
     checked, then = child(script, ASCEND_RT_SIM_PRODUCT=product)
     assert checked == [INVALID_PARAM] * 10
@@ -167,7 +167,7 @@ pool, stream, props, out = (ffi.new(t) for t in ("aclrtMemPool *", "aclrtStream 
 props.location.type = 1
 assert lib.aclrtSetDevice(0) == 0 and lib.aclrtCreateStream(stream) == 0 and lib.aclrtMemPoolCreate(pool, props) == 0
 def work():
-    told([lib.aclrtMemPoolMallocAsync(out, 64, pool[0], stream[0]), lib.aclrtMemPoolFreeAsync(pool[0], stream[0])])
+    reported([lib.aclrtMemPoolMallocAsync(out, 64, pool[0], stream[0]), lib.aclrtMemPoolFreeAsync(pool[0], stream[0])])
 thread = threading.Thread(target=work)
 thread.start()
 thread.join()
@@ -189,7 +189,7 @@ attributes = ffi.new("aclrtPtrAttributes *")
 assert lib.aclrtPointerGetAttributes(out[0], attributes) == 0
 assert lib.aclrtSetDevice(0) == 0
 codes += [lib.aclrtMemPoolMallocAsync(out, 64, pool[0], foreign[0]), lib.aclrtMemPoolFreeAsync(out[0], foreign[0])]
-told([*codes, attributes.location.type, attributes.location.id])
+reported([*codes, attributes.location.type, attributes.location.id])
 """
     assert child(script, ASCEND_RT_SIM_DEVICES=2) == [OK, RT_PARAM, RT_PARAM, 1, 1]
 

@@ -220,49 +220,49 @@ def gate(lib: Any, ffi: Any, device: Any) -> Iterator[Gate]:
 
 
 def test_nothing_runs_before_the_execution_and_everything_in_each(model: Model) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     for number in range(3):
-        model.call(0, lambda number=number: told.append(number))
+        model.call(0, lambda number=number: reported.append(number))
     model.build()
-    assert told == []
+    assert reported == []
     for times in range(1, 4):
         assert model.execute() == OK
-        assert told == [0, 1, 2] * times
+        assert reported == [0, 1, 2] * times
 
 
 def test_streams_of_a_model_wait_for_each_other_in_every_execution(model: Model, lib: Any, gate: Gate) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     gate.hold(model.streams[0])
     assert lib.aclrtResetEvent(gate.handle, model.streams[0]) == OK
-    model.call(0, lambda: told.append("second"))
-    model.call(1, lambda: told.append("first"))
+    model.call(0, lambda: reported.append("second"))
+    model.call(1, lambda: reported.append("first"))
     assert lib.aclrtRecordEvent(gate.handle, model.streams[1]) == OK
     model.build()
     for times in range(1, 4):
         assert model.execute() == OK
-        assert told == ["first", "second"] * times
+        assert reported == ["first", "second"] * times
 
 
 def test_a_launch_has_its_place_in_the_stream(model: Model, stream: Any) -> None:
-    told: list[str] = []
-    model.call(0, lambda: told.append("model"))
+    reported: list[str] = []
+    model.call(0, lambda: reported.append("model"))
     model.build()
     with Latch(stream):
         for _ in range(2):
             assert model.launch(stream) == OK
-            stream.launch_host_func(told.append, "stream")
-        assert told == []
+            stream.launch_host_func(reported.append, "stream")
+        assert reported == []
     stream.synchronize()
-    assert told == ["model", "stream"] * 2
+    assert reported == ["model", "stream"] * 2
 
 
 def test_launches_in_several_streams_come_one_after_the_other(
     model: Model, stream: Any, other: Any, gate: Gate
 ) -> None:
-    told: list[str] = []
-    model.call(0, lambda: told.append("begin"))
+    reported: list[str] = []
+    model.call(0, lambda: reported.append("begin"))
     gate.hold(model.streams[0])
-    model.call(0, lambda: told.append("end"))
+    model.call(0, lambda: reported.append("end"))
     model.build()
     for on in (stream, other, stream):
         assert model.launch(on) == OK
@@ -271,19 +271,19 @@ def test_launches_in_several_streams_come_one_after_the_other(
     gate.open()
     for on in (stream, other):
         on.synchronize()
-    assert told == ["begin", "end"] * 3
+    assert reported == ["begin", "end"] * 3
 
 
 def test_an_execution_that_takes_too_long_is_aborted(model: Model, gate: Gate) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     gate.hold(model.streams[1])
-    model.call(1, lambda: told.append("behind"))
+    model.call(1, lambda: reported.append("behind"))
     model.build()
     assert model.execute(timeout_ms=1) == SYNC_TIMEOUT
     gate.open()
-    assert told == []
+    assert reported == []
     assert model.execute() == OK
-    assert told == ["behind"]
+    assert reported == ["behind"]
 
 
 def test_an_abort_ends_the_execution_with_a_code_of_its_own(model: Model, lib: Any, stream: Any, gate: Gate) -> None:
@@ -297,32 +297,32 @@ def test_an_abort_ends_the_execution_with_a_code_of_its_own(model: Model, lib: A
 
 
 def test_aborting_the_stream_of_a_launch_stops_the_model(model: Model, lib: Any, stream: Any, gate: Gate) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     gate.hold(model.streams[0])
-    model.call(0, lambda: told.append("behind"))
+    model.call(0, lambda: reported.append("behind"))
     model.build()
     assert model.launch(stream) == OK
     assert lib.aclrtStreamAbort(raw(driver.ffi, stream)) == OK
     gate.open()
     stream.synchronize()
-    assert told == []
+    assert reported == []
     assert model.execute() == OK
-    assert told == ["behind"]
+    assert reported == ["behind"]
 
 
 def test_aborting_the_device_stops_the_model_and_keeps_it(model: Model, lib: Any, stream: Any, gate: Gate) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     gate.hold(model.streams[0])
-    model.call(0, lambda: told.append("behind"))
+    model.call(0, lambda: reported.append("behind"))
     model.build()
     for _ in range(2):
         assert model.launch(stream) == OK
     assert lib.aclrtDeviceTaskAbort(0, 0) == OK
     gate.open()
     stream.synchronize()
-    assert told == []
+    assert reported == []
     assert model.execute() == OK
-    assert told == ["behind"]
+    assert reported == ["behind"]
 
 
 def test_a_model_that_executes_is_neither_unbound_nor_destroyed(lib: Any, ffi: Any, stream: Any, gate: Gate) -> None:
@@ -367,21 +367,21 @@ def test_resetting_the_device_lets_a_launch_end(child: Callable[..., Any]) -> No
         for _ in range(3):
             assert lib.aclmdlRIExecuteAsync(model, plain) == 0
         codes = [lib.aclrtResetDevice(0), lib.aclrtSetDevice(0), lib.aclmdlRIExecute(model, -1)]
-        told([order, codes, lib.aclrtResetDeviceForce(0)])
+        reported([order, codes, lib.aclrtResetDeviceForce(0)])
     """
     assert child(script) == [["model"] * 3, [OK, OK, INVALID_HANDLE], OK]
 
 
 def test_a_stream_that_is_no_head_waits_until_it_is_activated(lib: Any, ffi: Any, device: Any) -> None:
-    model, told = Model(lib, ffi, (HEAD, ACTIVATED)), []
-    model.call(1, lambda: told.append("activated"))
-    model.call(0, lambda: told.append("head"))
+    model, reported = Model(lib, ffi, (HEAD, ACTIVATED)), []
+    model.call(1, lambda: reported.append("activated"))
+    model.call(0, lambda: reported.append("head"))
     for _ in range(2):
         assert lib.aclrtActiveStream(model.streams[1], model.streams[0]) == OK
     model.build(end=1)
     for times in range(1, 3):
         assert model.execute() == OK
-        assert told == ["head", "activated"] * times
+        assert reported == ["head", "activated"] * times
     model.close()
 
 
@@ -394,28 +394,28 @@ def test_an_end_that_is_never_reached(lib: Any, ffi: Any, device: Any) -> None:
 
 @pytest.mark.simulator("faults")
 def test_a_failed_task_fails_the_execution(model: Model, lib: Any, stream: Any) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with sim.faults():
         assert lib.aclsimFailTask(model.streams[0], 1, 507015) == OK
-        model.call(0, lambda: told.append("failed"))
-        model.call(0, lambda: told.append("next"))
+        model.call(0, lambda: reported.append("failed"))
+        model.call(0, lambda: reported.append("next"))
         model.build()
         assert model.execute() == MODEL_EXECUTE
         assert model.launch(stream) == OK
         assert lib.aclrtSynchronizeStream(raw(driver.ffi, stream)) == MODEL_EXECUTE
-    assert told == ["next"] * 2
+    assert reported == ["next"] * 2
 
 
 def test_the_subscribed_thread_takes_a_callback_of_every_execution(
     model: Model, lib: Any, ffi: Any, stream: Any
 ) -> None:
     thread = threading.get_ident()
-    told: list[str] = []
+    reported: list[str] = []
     assert lib.aclrtSubscribeReport(thread, model.streams[0]) == OK
 
     @ffi.callback("void(void *)")
     def entry(_: Any) -> None:
-        told.append("callback")
+        reported.append("callback")
 
     assert lib.aclrtLaunchCallback(entry, ffi.NULL, lib.ACL_CALLBACK_BLOCK, model.streams[0]) == OK
     model.build()
@@ -424,7 +424,7 @@ def test_the_subscribed_thread_takes_a_callback_of_every_execution(
         assert lib.aclrtUnSubscribeReport(thread, model.streams[0]) == SUBSCRIBED  # the model waits for the thread
         assert lib.aclrtProcessReport(5000) == OK
         stream.synchronize()
-        assert told == ["callback"] * times
+        assert reported == ["callback"] * times
     assert lib.aclrtUnSubscribeReport(thread, model.streams[0]) == OK
     assert model.launch(stream) == OK
     assert lib.aclrtSynchronizeStream(raw(ffi, stream)) == MODEL_EXECUTE

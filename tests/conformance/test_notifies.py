@@ -200,7 +200,7 @@ assert lib.aclrtCntNotifyGetId(counter, ffi.NULL) == 107000
 assert lib.aclrtCntNotifyGetId(counter, ffi.new("uint32_t *")) == 0
 assert lib.aclrtCntNotifyDestroy(counter) == 0
 assert lib.aclrtCntNotifyDestroy(counter) == 107017
-told("done")
+reported("done")
 """
 
 
@@ -216,7 +216,7 @@ def test_counting_notifies_of_the_950(child: Any) -> None:
 def test_other_products_have_no_counting_notifies_and_see_null_first(child: Any, product: str) -> None:
     code = """
     out, garbage = ffi.new("aclrtCntNotify *"), ffi.cast("void *", 64)
-    told([lib.aclrtCntNotifyCreate(ffi.NULL, 0), lib.aclrtCntNotifyCreate(out, 0),
+    reported([lib.aclrtCntNotifyCreate(ffi.NULL, 0), lib.aclrtCntNotifyCreate(out, 0),
           lib.aclrtCntNotifyDestroy(ffi.NULL), lib.aclrtCntNotifyDestroy(garbage)])
     """
     assert child(code, ASCEND_RT_SIM_PRODUCT=product) == [107000, 207000, 107000, 207000]
@@ -230,6 +230,6 @@ def test_a_device_has_so_many_notifies(child: Any, product: str, count: int) -> 
     out, made = ffi.new("aclrtNotify *"), 0
     while (code := lib.aclrtCreateNotify(out, 0)) == 0:
         made += 1
-    told([made, code])
+    reported([made, code])
     """
     assert child(code, ASCEND_RT_SIM_PRODUCT=product) == [count, 207009]

@@ -98,7 +98,7 @@ def test_a_queue_has_the_depth_of_the_card(child: Any, profile: Profile) -> None
         lib.aclsimHold(1)
         codes = [lib.aclrtRecordEvent(event[0], stream[0]) for _ in range(12)]
         lib.aclsimHold(0)
-        told(codes)
+        reported(codes)
     """
     codes = child(script, **profile(limits={"queue_depth": 11}))
     assert codes[:11] == [OK] * 11
@@ -111,7 +111,8 @@ ASK = """
     code = lib.aclsimGetInfo(info)
     release = ffi.new("char[128]")
     lib.aclsysGetVersionStr(b"runtime", release)
-    told([code, ffi.string(info.product).decode(), name and ffi.string(name).decode(), ffi.string(release).decode()])
+    product, release = (ffi.string(each).decode() for each in (info.product, release))
+    reported([code, product, name and ffi.string(name).decode(), release])
 """
 
 
@@ -157,7 +158,7 @@ def test_a_code_of_the_card_replaces_the_simulators(child: Any, profile: Profile
         odd = ffi.cast("void *", int(ffi.cast("uintptr_t", memory)) | 1)
         unaligned = lib.aclrtHostRegister(odd, 4096, 0, ffi.new("void **"))
         words, last = text(), lib.aclrtGetLastError(0)
-        told([unaligned, last, words, lib.aclrtMalloc(ffi.NULL, 1, 0)])
+        reported([unaligned, last, words, lib.aclrtMalloc(ffi.NULL, 1, 0)])
     """
     environment = profile(codes={"aclrtHostRegister": {str(DRIVER): RT_PARAM}, "aclrtMalloc": {"107000": 1}})
     code, last, words, other = child(script, **environment)
@@ -173,7 +174,7 @@ def test_a_function_that_the_card_refuses_does_nothing(child: Any, profile: Prof
         out = ffi.new("void **")
         codes = [lib.aclrtMallocHost(out, 4096), lib.aclrtMallocHost(ffi.NULL, 4096)]
         words = text()
-        told([codes, out[0] == ffi.NULL, words, lib.aclrtMalloc(out, 4096, 0), lib.aclsimClearFaults(),
+        reported([codes, out[0] == ffi.NULL, words, lib.aclrtMalloc(out, 4096, 0), lib.aclsimClearFaults(),
               lib.aclrtMallocHost(out, 4096)])
     """
     environment = profile(codes={"aclrtMallocHost": {"0": UNSUPPORTED, "100000": 1}})
@@ -248,13 +249,13 @@ def run(child: Any, profile: Profile) -> Callable[..., Any]:
     ],
 )
 def test_work_takes_as_long_as_on_the_card(cost: str, work: str, run: Callable[..., Any]) -> None:
-    script = f"told([lasts(lambda stream: {work}) for _ in range(3)])"
+    script = f"reported([lasts(lambda stream: {work}) for _ in range(3)])"
     for lasted in run(script, **{cost: {"ns": 1e6, "bytes_per_us": 1000}}):
         assert lasted >= 2 - TICK
 
 
 def test_a_host_function_takes_as_long_as_on_the_card(run: Callable[..., Any]) -> None:
-    script = "told(lasts(lambda stream: lib.aclrtLaunchHostFunc(stream, nothing, ffi.NULL)))"
+    script = "reported(lasts(lambda stream: lib.aclrtLaunchHostFunc(stream, nothing, ffi.NULL)))"
     assert run(script, **{"host_function": {"ns": 3e6}}) >= 3 - TICK
 
 
@@ -279,7 +280,7 @@ def test_a_kernel_takes_as_long_as_on_the_card(run: Callable[..., Any]) -> None:
     script = (
         KERNELS
         + """
-    told([lasts(lambda stream: launch(name, stream)) for name in names])
+    reported([lasts(lambda stream: launch(name, stream)) for name in names])
     """
     )
     costs = {"kernel": {"ns": 1e6, "bytes_per_us": 1000}, "kernels": {"known": {"ns": 3e6}}}
@@ -296,7 +297,7 @@ def test_a_kernel_of_a_graph_takes_as_long_each_time(run: Callable[..., Any]) ->
     assert lib.aclmdlRICaptureBegin(first, 0) == 0
     launch("usual", first)
     assert lib.aclmdlRICaptureEnd(first, graph) == 0
-    told([lasts(lambda stream: lib.aclmdlRIExecuteAsync(graph[0], stream)) for _ in range(2)])
+    reported([lasts(lambda stream: lib.aclmdlRIExecuteAsync(graph[0], stream)) for _ in range(2)])
     """
     )
     for lasted in run(script, kernel={"ns": 1e6, "bytes_per_us": 1000}):
@@ -311,7 +312,7 @@ def test_an_abort_ends_a_kernel_of_the_card(run: Callable[..., Any]) -> None:
     launch("usual", first)
     waited = lib.aclrtSynchronizeStreamWithTimeout(first, 30)
     assert lib.aclrtStreamAbort(first) == 0
-    told([waited, lib.aclrtSynchronizeStream(first)])
+    reported([waited, lib.aclrtSynchronizeStream(first)])
     """
     )
     assert run(script, kernel={"ns": HOURS}) == [SYNC_TIMEOUT, OK]
@@ -324,7 +325,7 @@ def test_short_costs_add_up(run: Callable[..., Any]) -> None:
         for it in events:
             assert lib.aclrtRecordEvent(it, first) == 0
         assert lib.aclrtSynchronizeStream(first) == 0
-        told([between(events[i], events[i + 1]) for i in range(500)] + [between(events[0], events[500])])
+        reported([between(events[i], events[i + 1]) for i in range(500)] + [between(events[0], events[500])])
     """
     *each, sum_of_all = run(script, **{"record": {"ns": 5000}})
     assert min(each) >= 0.005 - TICK
@@ -344,7 +345,7 @@ def test_stamps_follow_the_order_of_events(run: Callable[..., Any]) -> None:
             if i % 5 == 0:
                 assert lib.aclrtMemcpyAsync(device, size, host, 1000, 1, behind) == 0
         assert lib.aclrtSynchronizeDevice() == 0
-        told([between(events[i], events[i + 1]) for i in range(299)])
+        reported([between(events[i], events[i + 1]) for i in range(299)])
     """
     costs = {"record": {"ns": 1500}, "wait": {"ns": 1200}, "copy_host_to_device": {"ns": 30000}}
     steps = run(script, **costs)
@@ -374,7 +375,7 @@ def test_nothing_ends_before_it_does_on_the_card(cost: str, work: str, run: Call
         aborted = lib.aclrtStreamAbort(first)
         after = lib.aclrtSynchronizeStream(first)
         again = lib.aclrtMemcpyAsync(device, size, other, 8, 3, first), lib.aclrtSynchronizeStream(first)
-        told([behind, timed_out, status[0], recorded[0], aborted, after, again])
+        reported([behind, timed_out, status[0], recorded[0], aborted, after, again])
     """
     behind, timed_out, status, recorded, aborted, after, again = run(script, **{cost: {"ns": HOURS}})
     assert (behind, aborted) == (OK, OK)
@@ -399,7 +400,7 @@ def test_no_ending_waits_for_the_device(cost: str, ending: str, run: Callable[..
     script = f"""
         assert lib.aclrtMemcpyAsync(device, size, other, 8, 3, first) == 0
         assert lib.aclrtRecordEvent(begin, first) == 0
-        told([lib.aclrtSynchronizeStreamWithTimeout(first, 10), {ending}])
+        reported([lib.aclrtSynchronizeStreamWithTimeout(first, 10), {ending}])
     """
     assert run(script, **{cost: {"ns": HOURS}}) == [SYNC_TIMEOUT, OK]
 
@@ -416,7 +417,7 @@ def test_an_interrupt_ends_the_wait_of_a_call(cost: str, work: str, run: Callabl
         asked = []
         check = ffi.callback("int32_t()", lambda: len(asked.append(0) or asked) == 3)
         assert lib.aclsimSetInterruptCheck(check) == 0
-        told([{work}, text(), len(asked)])
+        reported([{work}, text(), len(asked)])
     """
     code, words, asked = run(script, **{cost: {"ns": HOURS}})
     assert (code, asked) == (SYNC_TIMEOUT, 3)
@@ -436,7 +437,7 @@ def test_a_graph_takes_as_long_as_on_the_card(run: Callable[..., Any]) -> None:
         assert lib.aclrtRecordEvent(join, second) == 0
         assert lib.aclrtStreamWaitEvent(first, join) == 0
         assert lib.aclmdlRICaptureEnd(first, graph) == 0
-        told([lasts(lambda stream: lib.aclmdlRIExecuteAsync(graph[0], stream)) for _ in range(4)])
+        reported([lasts(lambda stream: lib.aclmdlRIExecuteAsync(graph[0], stream)) for _ in range(4)])
     """
     for lasted in run(script, **{"copy_device_to_device": {"ns": 1e6}}):
         assert lasted >= 3 - TICK
@@ -454,7 +455,7 @@ def test_with_a_hold_and_a_delay(run: Callable[..., Any]) -> None:
         held = lib.aclrtSynchronizeStreamWithTimeout(first, 20)
         lib.aclsimHold(0)
         assert lib.aclrtSynchronizeStream(first) == 0
-        told([held, between()])
+        reported([held, between()])
     """
     costs = {"copy_host_to_device": {"ns": 1e6}, "record": {"ns": 1e6}}
     held, lasted = run(script, **costs)
@@ -469,7 +470,7 @@ def test_a_wait_with_a_time_limit(run: Callable[..., Any]) -> None:
         lasted = lasts(lambda stream: lib.aclrtMemcpyAsync(device, size, host, 8, 1, stream))
         assert lib.aclrtMemcpyAsync(device, size, host, 8, 1, first) == 0
         assert lib.aclrtWaitAndResetNotify(notify[0], first, 1) == 0
-        told([lasted, lib.aclrtSynchronizeStream(first)])
+        reported([lasted, lib.aclrtSynchronizeStream(first)])
     """
     lasted, code = run(script, **{"copy_host_to_device": {"ns": 2e6}})
     assert lasted >= 2 - TICK
@@ -485,7 +486,7 @@ def test_an_ipc_event(run: Callable[..., Any]) -> None:
         waited = lib.aclrtSynchronizeStreamWithTimeout(second, 30)
         assert lib.aclrtQueryEventStatus(out[0], recorded) == 0
         assert lib.aclrtStreamAbort(first) == 0
-        told([waited, recorded[0], lib.aclrtSynchronizeStream(second)])
+        reported([waited, recorded[0], lib.aclrtSynchronizeStream(second)])
     """
     assert run(script, **{"record": {"ns": HOURS}}) == [SYNC_TIMEOUT, 0, OK]
 
@@ -514,7 +515,7 @@ def test_a_wrong_profile_makes_every_call_fail(
 ) -> None:
     script = """
         codes = [lib.aclInit(ffi.NULL), lib.aclrtSetDevice(0), lib.aclrtMallocHost(ffi.new("void **"), 1)]
-        told([codes, text(), lib.aclrtGetSocName() == ffi.NULL])
+        reported([codes, text(), lib.aclrtGetSocName() == ffi.NULL])
     """
     variables = profile(**members)
     codes, words, has_no_name = child(script, **variables, **environment)
@@ -523,8 +524,8 @@ def test_a_wrong_profile_makes_every_call_fail(
     assert has_no_name
 
 
-def test_the_path_is_told_as_it_was_given(child: Any) -> None:
-    script = "told([lib.aclrtSetDevice(0), text()])"
+def test_the_path_is_reported_as_it_was_given(child: Any) -> None:
+    script = "reported([lib.aclrtSetDevice(0), text()])"
     problem = "the file cannot be read: No such file or directory"
     answer = child(script, ASCEND_RT_SIM_PROFILE="./no/../report.json")
     assert answer == [INTERNAL, f"aclrtSetDevice: ASCEND_RT_SIM_PROFILE=./no/../report.json: {problem}"]

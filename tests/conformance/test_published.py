@@ -34,8 +34,8 @@ def test_what_the_double_follows_is_published() -> None:
     files = [REPLAY.with_name(name) for name in ("codes.json", "codes_last.json")]
     rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
     deadly = [row for row in rows if row.get("judge") == "defined error, no crash"]
-    told = [[row["group"], row["function"], row["case"], row["args"]] for row in deadly]
-    assert json.loads((DATA / "double" / "deadly.json").read_text(encoding="utf-8")) == told
+    reported = [[row["group"], row["function"], row["case"], row["args"]] for row in deadly]
+    assert json.loads((DATA / "double" / "deadly.json").read_text(encoding="utf-8")) == reported
 
 
 @pytest.mark.skipif(not REPLAY.exists(), reason="the recordings are not beside this checkout")

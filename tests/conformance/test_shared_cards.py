@@ -173,7 +173,7 @@ def test_streams_of_all_processes_are_1984(start, on_card, child) -> None:
     assert second(CREATE.format(478)) == "0"
     assert first(TRY_TO_CREATE) == second(TRY_TO_CREATE) == "207005"
     # The internal streams of a process are never refused, and no other is given.
-    script = "told([lib.aclrtSetDevice(0), lib.aclrtCreateStream(ffi.new('aclrtStream *'))])"
+    script = "reported([lib.aclrtSetDevice(0), lib.aclrtCreateStream(ffi.new('aclrtStream *'))])"
     assert child(script, **on_card) == [0, 207005]
     first.kill()
     assert second(STREAMS) == str(1984 - 2 - 479)
@@ -228,7 +228,7 @@ def test_separate_cards(start, on_card) -> None:
 
 @pytest.mark.simulator("internals")
 def test_another_value_fails_every_call(child) -> None:
-    code, message = child("told([lib.aclrtSetDevice(0), text()])", ASCEND_RT_SIM_CARDS="both")
+    code, message = child("reported([lib.aclrtSetDevice(0), text()])", ASCEND_RT_SIM_CARDS="both")
     assert code != 0
     assert message == "aclrtSetDevice: ASCEND_RT_SIM_CARDS=both is not one of shared, all-users, separate"
 
@@ -336,28 +336,28 @@ def work(seed, commands, steps):
 
 crowd = []
 for seed in range(20):
-    (commands, tell), (see, steps) = os.pipe(), os.pipe()
+    (commands, report), (see, steps) = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
-        os.close(tell), os.close(see)
+        os.close(report), os.close(see)
         work(seed, commands, steps)
     os.close(commands), os.close(steps)
-    crowd.append((child, tell, see, seed % 4 == 0))
+    crowd.append((child, report, see, seed % 4 == 0))
 
 while crowd:
-    child, tell, see, ends = chance.choice(crowd)
+    child, report, see, ends = chance.choice(crowd)
     assert os.read(see, 1) == b"."
     if chance.random() < 0.98:
-        os.write(tell, b".")
+        os.write(report, b".")
         continue
-    os.write(tell, b"e") if ends else os.kill(child, signal.SIGKILL)
+    os.write(report, b"e") if ends else os.kill(child, signal.SIGKILL)
     expected = 0 if ends else -signal.SIGKILL
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == expected
-    crowd.remove((child, tell, see, ends))
+    crowd.remove((child, report, see, ends))
 assert lib.aclrtSetDevice(0) == 0
 free, total, streams = ffi.new("size_t *"), ffi.new("size_t *"), ffi.new("uint32_t *")
 assert lib.aclrtGetMemInfo(lib.ACL_HBM_MEM, free, total) == lib.aclrtGetStreamAvailableNum(streams) == 0
-told([total[0] - free[0], streams[0]])
+reported([total[0] - free[0], streams[0]])
 """
 
 
@@ -376,7 +376,7 @@ codes = [lib.aclrtSetDevice(0)]
 why = text()
 codes += [lib.aclrtMalloc(out, 1 << 30, 0), lib.aclrtGetMemInfo(1, free, total), lib.aclrtFree(out[0])]
 os.write(2, b"end")
-told([codes, (total[0] - free[0]) >> 30, why, os.read(said, 4096).decode()])
+reported([codes, (total[0] - free[0]) >> 30, why, os.read(said, 4096).decode()])
 """
 
 
@@ -416,7 +416,7 @@ def test_calls_that_find_no_card_take_no_stream(unshared, child) -> None:
     context = ffi.new("aclrtContext *")
     codes = {lib.aclrtCreateContext(context, 0) for _ in range(1984)}
     os.rmdir(sys.argv[1])
-    told([sorted(codes), lib.aclrtCreateContext(context, 0)])
+    reported([sorted(codes), lib.aclrtCreateContext(context, 0)])
     """
     (directory,) = files_of(unshared)
     assert child(script, directory, **unshared) == [[207005], 0]

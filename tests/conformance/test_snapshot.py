@@ -54,7 +54,7 @@ def test_states(calls: str, codes: list[int], child: Any) -> None:
         START
         + """
     results = [[do[letter](), lib.aclrtGetLastError(0), text()] for letter in sys.argv[1]]
-    told([results, lib.aclrtSetDevice(0)])
+    reported([results, lib.aclrtSetDevice(0)])
     """
     )
     results, after = child(script, calls)
@@ -75,7 +75,7 @@ def test_wrong_arguments(child: Any) -> None:
         some = ffi.new("char[64]")
         some = ffi.cast(ffi.typeof(call).args[1], some)
         results.append([call(pid + 1, ffi.NULL), call(0, ffi.NULL), call(-1, ffi.NULL), call(pid, some)])
-    told([results, lib.aclrtGetLastError(0), do["L"](), do["U"]()])
+    reported([results, lib.aclrtGetLastError(0), do["L"](), do["U"]()])
     """
     )
     results, remembered, lock, unlock = child(script)
@@ -112,7 +112,7 @@ def test_registering(child: Any) -> None:
             codes.append(lib.aclrtSnapShotCallbackRegister(stage, functions[which], ffi.NULL))
         else:
             codes.append(lib.aclrtSnapShotCallbackUnregister(stage, functions[which]))
-    told(codes)
+    reported(codes)
     """
     )
     assert child(script, json.dumps(REGISTERING)) == [code for *_, code in REGISTERING]
@@ -135,7 +135,7 @@ def test_callbacks_run_per_open_device_in_the_order_of_registration(child: Any) 
         calls.clear()
         assert do[letter]() == 0
         seen[letter] = list(calls)
-    told(seen)
+    reported(seen)
     """
     )
     stages = {"L": [0], "B": [1, 2], "R": [3, 4], "U": [5]}
@@ -166,7 +166,7 @@ def test_failing_callbacks(stage: int, calls: str, codes: list[int], child: Any)
     assert lib.aclrtSetDevice(0) == 0
     assert lib.aclrtSnapShotCallbackRegister(stage, callback(lambda device, args: 7), ffi.NULL) == 0
     assert lib.aclrtSnapShotCallbackRegister(stage, callback(lambda *_: counted.append(1) or 0), ffi.NULL) == 0
-    told([[do[letter]() for letter in sys.argv[1]], lib.aclrtSetDevice(0), counted])
+    reported([[do[letter]() for letter in sys.argv[1]], lib.aclrtSetDevice(0), counted])
     """
     )
     assert child(script, calls, stage) == [codes, 0, []]
@@ -185,7 +185,7 @@ def test_callbacks_may_call_the_runtime_while_it_runs(child: Any) -> None:
     assert lib.aclrtSetDevice(0) == 0
     for stage in (0, 5):
         assert lib.aclrtSnapShotCallbackRegister(stage, callback(work), ffi.NULL) == 0
-    told([[do[letter]() for letter in "LBU"], codes])
+    reported([[do[letter]() for letter in "LBU"], codes])
     """
     )
     assert child(script) == [[0, 0, 0], [[0, 0], [0, 0]]]
@@ -217,7 +217,7 @@ def test_calls_wait_until_the_process_is_unlocked(states: str, child: Any) -> No
     assert do["U"]() == 0
     for thread in threads:
         thread.join()
-    told(order)
+    reported(order)
     """
     )
     assert child(script, states) == ["unlock"] + [["set", 0]] * 4
@@ -243,7 +243,7 @@ def test_a_backup_waits_for_the_devices(child: Any) -> None:
     before = list(backed_up)
     lib.aclsimHold(0)
     thread.join()
-    told([before, backed_up, do["R"](), do["U"](), lib.aclrtSynchronizeEvent(event[0])])
+    reported([before, backed_up, do["R"](), do["U"](), lib.aclrtSynchronizeEvent(event[0])])
     """
     )
     assert child(script) == [[], [0], 0, 0, 0]
@@ -256,7 +256,7 @@ def test_products(product: str, code: int, child: Any) -> None:
         START
         + """
     function = callback(lambda *_: 0)
-    told([do["L"](), do["U"](), lib.aclrtSnapShotCallbackRegister(0, function, ffi.NULL),
+    reported([do["L"](), do["U"](), lib.aclrtSnapShotCallbackRegister(0, function, ffi.NULL),
           lib.aclrtSnapShotProcessLock(0, ffi.NULL)])
     """
     )

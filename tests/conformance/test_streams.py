@@ -79,7 +79,7 @@ def test_the_device_does_not_wait_for_a_stream_that_another_thread_destroys(chil
         assert thread.is_alive()
         codes.append(lib.aclrtRecordEvent(gate[0], ffi.NULL))
         thread.join()
-        told([*codes, lib.aclrtSynchronizeDevice()])
+        reported([*codes, lib.aclrtSynchronizeDevice()])
     """
     assert child(script) == [0] * 5
 
@@ -329,7 +329,7 @@ for name, flags in (("plain", 0), ("cpu", 0x10)):
 streams |= {"NULL": ffi.NULL, "garbage": ffi.cast("void *", 4096)}
 value = ffi.new("aclrtStreamAttrValue *")
 value.streamPriority = 3
-told([[function(stream, lib.ACL_STREAM_ATTR_PRIORITY, value)
+reported([[function(stream, lib.ACL_STREAM_ATTR_PRIORITY, value)
        for function in (lib.aclrtSetStreamAttribute, lib.aclrtGetStreamAttribute)] for stream in streams.values()])
 """
 

@@ -175,7 +175,7 @@ def test_without_a_callback_for_exceptions_the_getters_have_no_answer(context: i
 
 
 @pytest.mark.simulator("faults")
-def test_the_exception_callback_is_told_everything(create: Callable[..., int], lib: Any, ffi: Any) -> None:
+def test_the_exception_callback_is_reported_everything(create: Callable[..., int], lib: Any, ffi: Any) -> None:
     seen: list[dict[str, int]] = []
 
     def callback(info: int) -> None:

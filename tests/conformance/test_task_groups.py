@@ -51,20 +51,20 @@ def binary(device: Any) -> Iterator[Binary]:
 def test_an_execution_that_has_not_come_to_the_group_has_the_update(
     lib: Any, ffi: Any, binary: Binary, stream: Stream, other: Stream
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     out = ffi.new("aclrtEvent *")
     assert lib.aclrtCreateEventWithFlag(out, lib.ACL_EVENT_EXTERNAL) == OK
     updated = Event.from_handle(int(ffi.cast("uintptr_t", out[0])))
     with (
-        sim.kernel("first")(lambda block, memory: told.append("first")),
-        sim.kernel("second")(lambda block, memory: told.append("second")),
+        sim.kernel("first")(lambda block, memory: reported.append("first")),
+        sim.kernel("second")(lambda block, memory: reported.append("second")),
     ):
         updatable = Updatable(lib, ffi, binary, stream, before=updated)
         updatable.graph.launch(stream)
         updatable.update(other)
         updated.record(other)
         stream.synchronize()
-    assert told == ["second"]
+    assert reported == ["second"]
     updatable.graph.close()
     assert lib.aclrtDestroyEvent(out[0]) == OK
 
@@ -72,15 +72,15 @@ def test_an_execution_that_has_not_come_to_the_group_has_the_update(
 def test_an_update_waits_for_a_kernel_that_runs(
     lib: Any, ffi: Any, binary: Binary, stream: Stream, other: Stream
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     begun, go_on = threading.Event(), threading.Event()
 
     def first(block: sim.Block, memory: Any) -> None:
         begun.set()
         assert go_on.wait(60)
-        told.append("first")
+        reported.append("first")
 
-    with sim.kernel("first")(first), sim.kernel("second")(lambda block, memory: told.append("second")):
+    with sim.kernel("first")(first), sim.kernel("second")(lambda block, memory: reported.append("second")):
         updatable = Updatable(lib, ffi, binary, stream)
         updatable.graph.launch(stream)
         assert begun.wait(60)
@@ -88,35 +88,35 @@ def test_an_update_waits_for_a_kernel_that_runs(
         assert not other.is_done
         go_on.set()
         other.synchronize()
-        assert told == ["first"]
+        assert reported == ["first"]
         updatable.graph.launch(stream)
         stream.synchronize()
-    assert told == ["first", "second"]
+    assert reported == ["first", "second"]
     updatable.graph.close()
 
 
 def test_an_update_in_front_of_an_execution_is_in_it(
     lib: Any, ffi: Any, binary: Binary, stream: Stream, other: Stream
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with (
-        sim.kernel("first")(lambda block, memory: told.append("first")),
-        sim.kernel("second")(lambda block, memory: told.append("second")),
+        sim.kernel("first")(lambda block, memory: reported.append("first")),
+        sim.kernel("second")(lambda block, memory: reported.append("second")),
     ):
         updatable = Updatable(lib, ffi, binary, stream)
         with Latch(stream):
             updatable.update(stream)
             updatable.graph.launch(stream)
         stream.synchronize()
-    assert told == ["second"]
+    assert reported == ["second"]
     updatable.graph.close()
 
 
 def test_a_kernel_stays_if_the_one_for_its_place_is_refused(lib: Any, ffi: Any, binary: Binary, stream: Stream) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with (
-        sim.kernel("first")(lambda block, memory: told.append("first")),
-        sim.kernel("second")(lambda block, memory: told.append("second")),
+        sim.kernel("first")(lambda block, memory: reported.append("first")),
+        sim.kernel("second")(lambda block, memory: reported.append("second")),
         Binary(device_object({"first": CUBE})) as cube,
     ):
         on, group = raw(ffi, stream), ffi.new("aclrtTaskGrp *")
@@ -134,7 +134,7 @@ def test_a_kernel_stays_if_the_one_for_its_place_is_refused(lib: Any, ffi: Any, 
         assert lib.aclmdlRICaptureTaskUpdateEnd(on) == OK
         graph.launch(stream)
         stream.synchronize()
-    assert told == ["second", "first", "second"]
+    assert reported == ["second", "first", "second"]
     graph.close()
 
 
@@ -167,7 +167,7 @@ def test_the_memory_check_knows_what_an_updated_execution_uses(child: Any, tmp_p
     for memory in (old, new):
         memory.close()
         reports.append(sim.check_reports())
-    told(reports)
+    reported(reports)
     sys.stdout.flush()
     os._exit(0)  # the execution waits forever
     """

@@ -106,7 +106,7 @@ def test_a_device_has_so_many_threads_for_callbacks(child: Any) -> None:
     first = {lib.aclrtSubscribeReport(1 + i, streams[i]) for i in range(1024)}
     more = [lib.aclrtSubscribeReport(thread, streams[1024]) for thread in (9999, 1)]
     codes = [*first, *more, lib.aclrtUnSubscribeReport(2, streams[1]), lib.aclrtSubscribeReport(9999, streams[1025])]
-    told(codes)
+    reported(codes)
     """
     assert child(code) == [0, 507000, 0, 0, 0]
 
@@ -130,7 +130,7 @@ def test_what_needs_no_place_in_a_full_queue(child: Any, call: str, code: int) -
     call = threading.Thread(target=lambda: (lib.aclrtSetDevice(0), thread_code.append(eval(sys.argv[1]))), daemon=True)
     call.start()
     call.join(20)
-    told(thread_code)
+    reported(thread_code)
     sys.stdout.flush()
     os._exit(0)
     """

@@ -119,7 +119,7 @@ def test_without_an_installation_the_newest_known_release_is_simulated(
 ASK = """
     text, attributes, count = ffi.new("char[128]"), ffi.new("aclCannAttr **"), ffi.new("size_t *")
     codes = [lib.aclsysGetVersionStr(b"runtime", text), lib.aclGetCannAttributeList(attributes, count)]
-    told([codes, ffi.string(text).decode(), count[0]])
+    reported([codes, ffi.string(text).decode(), count[0]])
 """
 
 
@@ -133,7 +133,7 @@ def test_a_release_to_simulate(release: str, home: Any, child: Any) -> None:
 @pytest.mark.simulator("internals", "the vendor's library has an installation")
 @pytest.mark.parametrize("release", ["nine", "9", "9.1.0 ", "9.1.0-gamma.1", "9." + "1" * 40, "9.1.0/../x"])
 def test_what_is_no_release_is_said(release: str, child: Any) -> None:
-    script = 'told([lib.aclsysGetVersionStr(b"runtime", ffi.new("char[128]")), lib.aclrtSetDevice(0), text()])'
+    script = 'reported([lib.aclsysGetVersionStr(b"runtime", ffi.new("char[128]")), lib.aclrtSetDevice(0), text()])'
     code, other, words = child(script, ASCEND_RT_SIM_CANN_VERSION=release)
     assert 0 not in (code, other)
     assert f"ASCEND_RT_SIM_CANN_VERSION={release} is not a release" in words
@@ -200,7 +200,7 @@ ATTRIBUTES = """
         value = ctypes.c_int32(-7)
         results.append([ask(attribute, ctypes.byref(value)), value.value])
     results += [ask_list(None, ctypes.byref(count)), ask_list(ctypes.byref(names), None), ask(0, None)]
-    told(results)
+    reported(results)
 """
 FEATURES = """
 {"BF16": {"runtimeVersion": "7.1"}, "INF_NAN": {"runtimeVersion": "7.1"}, "JIT_COMPILE": {"runtimeVersion": "6.4"}}

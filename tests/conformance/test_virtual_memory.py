@@ -329,9 +329,9 @@ PROPERTIES = {
 
 @pytest.mark.parametrize("kind", [DEVICE, HOST, NUMA, 9])
 def test_properties(kind: int, virtual: Virtual, lib: Any, ffi: Any) -> None:
-    for attribute, told in PROPERTIES.items():
+    for attribute, reported in PROPERTIES.items():
         properties, out = ffi.new("aclrtPhysicalMemProp *", prop(attribute, 0, kind)), ffi.new("aclrtDrvMemHandle *")
-        expected = told[0 if kind == DEVICE else 1]
+        expected = reported[0 if kind == DEVICE else 1]
         code = lib.aclrtMallocPhysical(out, HUGE, properties, 0)
         granularity = ffi.new("size_t *")
         assert lib.aclrtMemGetAllocationGranularity(properties, 7, granularity) == code

@@ -34,14 +34,14 @@ for i in range(1500):
 def test_a_crowd_that_polls_does_not_keep_others_from_the_runtime(child: Any, kind: str) -> None:
     # The process ends while they wait.
     records = "codes = {lib.aclrtRecordEvent(event[0], ffi.NULL) for _ in range(2000)}\n"
-    told = "told([*codes, lib.aclrtSynchronizeStreamWithTimeout(streams[0], 50)])\n"
-    assert child(CROWDS + records + told, kind) == [0, 507046]
+    reported = "reported([*codes, lib.aclrtSynchronizeStreamWithTimeout(streams[0], 50)])\n"
+    assert child(CROWDS + records + reported, kind) == [0, 507046]
 
 
 def test_a_crowd_passes_when_the_host_writes_the_value(child: Any) -> None:
     write = 'ffi.cast("uint64_t *", memory[0])[0] = 1\n'
-    told = "told(sorted({lib.aclrtSynchronizeStream(stream) for stream in streams}))\n"
-    assert child(CROWDS + write + told, "value") == [0]
+    reported = "reported(sorted({lib.aclrtSynchronizeStream(stream) for stream in streams}))\n"
+    assert child(CROWDS + write + reported, "value") == [0]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits threads the Linux way")
@@ -72,7 +72,7 @@ def test_a_host_without_threads_keeps_no_limits(child: Any, wait: str, code: int
     code = eval(sys.argv[1])
     submitted = ffi.new("uint32_t *")
     lib.aclrtGetThreadLastTaskId(submitted)
-    told([code, submitted[0] == 0xFFFFFFFF])
+    reported([code, submitted[0] == 0xFFFFFFFF])
     """
     assert child(script, wait) == [code, code != 0]
 
@@ -91,6 +91,6 @@ def test_synchronizing_a_device_ends_with_the_time_limit_of_operators(child: Any
     codes = [lib.aclrtSynchronizeDevice()]
     has_waited = time.monotonic() - begin >= actual[0] / 1_000_000
     codes += [lib.aclrtRecordNotify(notify[0], ffi.NULL), lib.aclrtSynchronizeDevice()]
-    told([codes, has_waited])
+    reported([codes, has_waited])
     """
     assert child(script, ASCEND_RT_SIM_PRODUCT=product) == [[507046, 0, 0], True]

@@ -176,10 +176,10 @@ class Player {
     // Creates an event that the other process records too, unless the pipe to that process is full.
     void *shared_event() {
         aclrtEvent event = nullptr;
-        aclrtIpcEventHandle told{};
+        aclrtIpcEventHandle reported{};
         if (aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC) == ACL_SUCCESS &&
-            aclrtIpcGetEventHandle(event, &told) == ACL_SUCCESS) {
-            CHECK(write(handles_.peer, &told, sizeof told) == sizeof told || errno == EAGAIN);
+            aclrtIpcGetEventHandle(event, &reported) == ACL_SUCCESS) {
+            CHECK(write(handles_.peer, &reported, sizeof reported) == sizeof reported || errno == EAGAIN);
         }
         return event;
     }
@@ -334,13 +334,14 @@ void chaos(unsigned seed, int steps, Manner manner, int peer) {
 
 // Work of the other process, until the pipe is closed.
 void use_shared_events(int pipe) {
-    aclrtIpcEventHandle told{};
-    for (std::int32_t device = 0; read(pipe, &told, sizeof told) == sizeof told; device = (device + 1) % kDevices) {
+    aclrtIpcEventHandle reported{};
+    for (std::int32_t device = 0; read(pipe, &reported, sizeof reported) == sizeof reported;
+         device = (device + 1) % kDevices) {
         aclrtStream stream = nullptr;
         aclrtEvent event = nullptr;
         CHECK_OK(aclrtSetDevice(device));
         CHECK_OK(aclrtCreateStream(&stream));
-        if (aclrtIpcOpenEventHandle(told, &event) == ACL_SUCCESS) {  // fails if the event has been destroyed
+        if (aclrtIpcOpenEventHandle(reported, &event) == ACL_SUCCESS) {  // fails if the event has been destroyed
             (void)aclrtStreamWaitEvent(stream, event);
             (void)aclrtRecordEvent(event, stream);
             (void)aclrtSynchronizeStreamWithTimeout(stream, kLimit_ms);

@@ -121,7 +121,7 @@ void observers_see_what_a_synchronization_of_the_device_finds_done() {
 }
 
 // A wait is bound to its record: a later record of the same event is neither its cause nor ordered before it.
-void a_wait_is_told_with_the_record_that_it_is_for() {
+void a_wait_is_reported_with_the_record_that_it_is_for() {
     aclrtStream a = new_stream();
     aclrtStream b = new_stream();
     aclrtEvent earlier = new_event();
@@ -151,7 +151,7 @@ void a_wait_is_told_with_the_record_that_it_is_for() {
 
 // The task before the launch is ordered before the first replays, an activation before the replays that it starts, and
 // all of these before the end of the launch.
-void models_are_told_with_their_orders() {
+void models_are_reported_with_their_orders() {
     constexpr std::uint32_t kActivated = 0x7FFFFFFF;
     aclrtStream stream = new_stream();
     aclrtStream head = nullptr;
@@ -206,7 +206,7 @@ class Origins final : public Observer {
 
 // Tasks of a model that cannot start yet are queued later by another thread. Their origin is still the call that
 // launched the model.
-void replays_are_told_with_the_launch_as_their_origin() {
+void replays_are_reported_with_the_launch_as_their_origin() {
     aclrtStream stream = new_stream();
     aclrtStream bound = nullptr;
     aclmdlRI model = nullptr;
@@ -243,7 +243,7 @@ void replays_are_told_with_the_launch_as_their_origin() {
     }
 }
 
-void queries_are_told() {
+void queries_are_reported() {
     aclrtStream stream = new_stream();
     aclrtEvent event = new_event();
     Recorder recorder;
@@ -381,10 +381,10 @@ int main() {
     tasks_of_one_stream_need_one_thread();  // runs first, because other tests start threads
     observers_see_every_step_and_edge();
     observers_see_what_a_synchronization_of_the_device_finds_done();
-    a_wait_is_told_with_the_record_that_it_is_for();
-    models_are_told_with_their_orders();
-    replays_are_told_with_the_launch_as_their_origin();
-    queries_are_told();
+    a_wait_is_reported_with_the_record_that_it_is_for();
+    models_are_reported_with_their_orders();
+    replays_are_reported_with_the_launch_as_their_origin();
+    queries_are_reported();
     ready_streams_are_served_by_priority_then_age();
     a_destroyed_handle_is_never_another_object();
     a_long_chain_is_released_without_recursion();

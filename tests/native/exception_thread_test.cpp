@@ -14,7 +14,7 @@ constexpr aclError kFailure = ACL_ERROR_RT_AICORE_EXCEPTION;
 
 std::mutex g_mutex;
 std::set<std::thread::id> g_threads;  // threads that have run the callback
-std::atomic<int> g_told{0};
+std::atomic<int> g_reported{0};
 LatchedCallback *g_first = nullptr;  // latch of the first callback
 Latch *g_second = nullptr;
 
@@ -23,7 +23,7 @@ void note_thread(aclrtExceptionInfo *) {
         const std::lock_guard<std::mutex> lock(g_mutex);
         g_threads.insert(std::this_thread::get_id());
     }
-    if (++g_told == 1) {
+    if (++g_reported == 1) {
         LatchedCallback::run(g_first);
     } else {
         g_second->open();
@@ -66,7 +66,7 @@ void a_thread_that_queries_runs_no_callback() {
             CHECK_OK(aclrtStreamQuery(streams[1], &status));
             ++queries;
         }
-        CHECK(g_told == 2);
+        CHECK(g_reported == 2);
         CHECK_OK(aclrtSetDevice(1));
         const aclrtStream other = new_stream();
         CHECK_OK(aclrtStreamQuery(other, &status));
@@ -77,7 +77,7 @@ void a_thread_that_queries_runs_no_callback() {
     while (queries < 1000) {
         std::this_thread::yield();
     }
-    CHECK(g_told == 1);
+    CHECK(g_reported == 1);
     first.released.open();
     CHECK(second.opens());
     CHECK(returns(querying));
@@ -90,18 +90,18 @@ void a_thread_that_queries_runs_no_callback() {
     CHECK_OK(aclrtSetExceptionInfoCallback(nullptr));
 }
 
-Latch *g_told_once = nullptr;
-void note_failure(aclrtExceptionInfo *) { g_told_once->open(); }
+Latch *g_reported_once = nullptr;
+void note_failure(aclrtExceptionInfo *) { g_reported_once->open(); }
 
 // The first copy of the batch fails immediately, inside the call. The second copy is rejected, so the call fails too.
-void a_call_that_fails_tells_what_failed_in_it() {
+void a_call_that_fails_reports_what_failed_in_it() {
     constexpr std::size_t kBytes = 64;
     void *memory = nullptr;
     void *host = nullptr;
     CHECK_OK(aclrtMalloc(&memory, 2 * kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
     CHECK_OK(aclrtMallocHost(&host, 2 * kBytes));
-    Latch told;
-    g_told_once = &told;
+    Latch reported;
+    g_reported_once = &reported;
     CHECK_OK(aclrtSetExceptionInfoCallback(note_failure));
     const aclrtStream stream = new_stream();
     CHECK_OK(aclsimFailTask(stream, 1, kFailure));
@@ -117,7 +117,7 @@ void a_call_that_fails_tells_what_failed_in_it() {
     CHECK_CODE(ACL_ERROR_RT_PARAM_INVALID,
                aclrtMemcpyBatchAsync(destinations, limits, sources, sizes, 2, attributes, indexes, 1, &failed, stream));
     CHECK(failed == 1);
-    CHECK(told.opens());
+    CHECK(reported.opens());
     CHECK_CODE(kFailure, aclrtSynchronizeStream(stream));
     CHECK_OK(aclsimClearFaults());
     CHECK_OK(aclrtSetExceptionInfoCallback(nullptr));
@@ -132,7 +132,7 @@ int main() {
     CHECK_OK(aclInit(nullptr));
     CHECK_OK(aclrtSetDevice(0));
     a_thread_that_queries_runs_no_callback();
-    a_call_that_fails_tells_what_failed_in_it();
+    a_call_that_fails_reports_what_failed_in_it();
     CHECK_OK(aclrtResetDevice(0));
     CHECK_OK(aclFinalize());
     return 0;

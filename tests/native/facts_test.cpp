@@ -142,7 +142,7 @@ struct Row {
     Accesses expected;
 };
 
-void each_task_tells_what_it_accesses() {
+void each_task_reports_what_it_accesses() {
     const Operands it;
     void *const a = it.a;
     void *const b = it.b;
@@ -200,9 +200,9 @@ void each_task_tells_what_it_accesses() {
         if (facts.accesses != row.expected) {
             std::fprintf(stderr, "%s: %zu accesses were reported, not the %zu expected ones\n", row.name,
                          facts.accesses.size(), row.expected.size());
-            for (const Told &told : facts.accesses) {
-                std::fprintf(stderr, "  %p %llu %d\n", told.address, static_cast<unsigned long long>(told.size),
-                             static_cast<int>(told.mode));
+            for (const Told &reported : facts.accesses) {
+                std::fprintf(stderr, "  %p %llu %d\n", reported.address, static_cast<unsigned long long>(reported.size),
+                             static_cast<int>(reported.mode));
             }
             std::abort();
         }
@@ -210,7 +210,7 @@ void each_task_tells_what_it_accesses() {
 }
 
 // Uses the stream of a model, because no other stream accepts such an operation.
-void a_described_cache_operation_tells_its_range() {
+void a_described_cache_operation_reports_its_range() {
     const Operands it;
     aclmdlRI model = nullptr;
     aclrtStream bound = nullptr;
@@ -261,7 +261,7 @@ void use_virtual_memory() {
     CHECK_OK(aclrtFreePhysical(pages));
 }
 
-void each_allocation_and_free_is_told_once() {
+void each_allocation_and_free_is_reported_once() {
     aclrtStream stream = new_stream();
     aclrtMemPool pool = new_pool();
     const auto kFirst = ACL_MEM_MALLOC_HUGE_FIRST;
@@ -332,9 +332,9 @@ void each_allocation_and_free_is_told_once() {
 
 int main() {
     CHECK_OK(aclrtSetDevice(0));
-    each_task_tells_what_it_accesses();
-    a_described_cache_operation_tells_its_range();
-    each_allocation_and_free_is_told_once();
+    each_task_reports_what_it_accesses();
+    a_described_cache_operation_reports_its_range();
+    each_allocation_and_free_is_reported_once();
     CHECK_OK(aclrtResetDevice(0));
     std::puts("native facts: all passed");
     return 0;

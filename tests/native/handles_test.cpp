@@ -69,7 +69,7 @@ void the_handle_of_an_event_in_use_is_gone_at_once() {
 }
 
 // Destroys and creates events in random order. All other handles stay valid.
-void thousands_of_handles_are_told_apart() {
+void thousands_of_handles_are_reported_apart() {
     constexpr std::size_t kEvents = 3000;
     std::vector<aclrtEvent> events(kEvents);
     std::mt19937 random(1);
@@ -132,7 +132,7 @@ int main() {
     each_bit_of_a_handle_counts();
     a_handle_of_another_type_is_refused();
     the_handle_of_an_event_in_use_is_gone_at_once();
-    thousands_of_handles_are_told_apart();
+    thousands_of_handles_are_reported_apart();
 #ifndef __SANITIZE_THREAD__  // takes minutes with it, and uses one thread only
     no_handle_comes_back();
 #endif

@@ -87,11 +87,11 @@ void an_access_has_its_bytes_its_thread_and_its_place() {
     const aclsimAccess column{it.memory + 8, ACLSIM_ACCESS_WRITE, 4, 2, shape, strides, "out"};
     CHECK_OK(aclsimNoteHostAccess(&column));
     CHECK(it.facts.accesses.size() == 1);
-    const Facts::Told &told = it.facts.accesses[0];
-    CHECK(told.thread == thread_number() && told.task == kNoTask && told.has_place);
-    CHECK(told.access.address == it.memory + 8 && told.access.size == 2 * 64 + 8);
-    CHECK(told.access.mode == AccessMode::Write && told.access.name == std::string("out"));
-    CHECK(told.access.layout.width == 8 && told.access.layout.repetitions[0] == (Repetition{3, 64}));
+    const Facts::Told &reported = it.facts.accesses[0];
+    CHECK(reported.thread == thread_number() && reported.task == kNoTask && reported.has_place);
+    CHECK(reported.access.address == it.memory + 8 && reported.access.size == 2 * 64 + 8);
+    CHECK(reported.access.mode == AccessMode::Write && reported.access.name == std::string("out"));
+    CHECK(reported.access.layout.width == 8 && reported.access.layout.repetitions[0] == (Repetition{3, 64}));
 
     const std::int64_t none[] = {0};
     const aclsimAccess empty{it.memory, ACLSIM_ACCESS_READ, 4, 1, none, nullptr, nullptr};

@@ -251,7 +251,7 @@ void the_call_of_a_wait_says_what_it_is_bound_to() {
     it.synchronize();
 }
 
-void a_query_of_an_event_that_is_not_complete_is_told() {
+void a_query_of_an_event_that_is_not_complete_is_reported() {
     Bench it;
     LatchedCallback held;
     const aclrtEvent event = new_event();
@@ -266,7 +266,7 @@ void a_query_of_an_event_that_is_not_complete_is_told() {
 }
 
 // The first aclrtQueryEvent of a complete record answers "not ready" if CAPTURE_STREAM_PROGRESS is the only flag.
-void a_query_that_lags_is_told_as_it_is_answered() {
+void a_query_that_lags_is_reported_as_it_is_answered() {
     Bench it;
     aclrtEvent event = nullptr;
     CHECK_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_CAPTURE_STREAM_PROGRESS));
@@ -287,7 +287,7 @@ void a_query_that_lags_is_told_as_it_is_answered() {
     CHECK_OK(aclrtDestroyEvent(event));
 }
 
-void a_wait_that_the_product_ignores_is_told() {
+void a_wait_that_the_product_ignores_is_reported() {
     CHECK_OK(aclrtSetDevice(1));
     const aclrtStream foreign = new_stream();
     CHECK_OK(aclrtSetDevice(0));
@@ -320,7 +320,7 @@ void a_wait_for_room_is_no_synchronization() {
 
 // --- records of another process --------------------------------------------------------------------------------------
 
-void records_of_another_process_are_told() {
+void records_of_another_process_are_reported() {
     int to_child[2];
     int to_parent[2];
     CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
@@ -515,9 +515,9 @@ void on_device(void (*test)()) {
 int main() {
     setenv("ASCEND_RT_SIM_DEVICES", "2", 1);
     // Each test runs in a separate process, before this process uses the library.
-    in_child("ASCEND_RT_SIM_PRODUCT", "910B", records_of_another_process_are_told);
+    in_child("ASCEND_RT_SIM_PRODUCT", "910B", records_of_another_process_are_reported);
     in_child("ASCEND_RT_SIM_PRODUCT", "950", [] { on_device(a_counting_notify_orders_by_all_contributors); });
-    in_child("ASCEND_RT_SIM_PRODUCT", "310P", [] { on_device(a_wait_that_the_product_ignores_is_told); });
+    in_child("ASCEND_RT_SIM_PRODUCT", "310P", [] { on_device(a_wait_that_the_product_ignores_is_reported); });
     in_child("ASCEND_RT_SIM_SOFTWARE_QUEUES", "1", [] { on_device(a_changed_task_of_a_graph_has_new_accesses); });
     const Watchdog watchdog("order_facts", kLongEnough * 6);  // starts a thread, so no fork may follow
     CHECK_OK(aclrtSetDevice(0));
@@ -526,8 +526,8 @@ int main() {
              a_notify_orders_by_the_records_that_may_have_set_it,
              a_value_orders_by_the_write_that_satisfied_the_wait,
              the_call_of_a_wait_says_what_it_is_bound_to,
-             a_query_of_an_event_that_is_not_complete_is_told,
-             a_query_that_lags_is_told_as_it_is_answered,
+             a_query_of_an_event_that_is_not_complete_is_reported,
+             a_query_that_lags_is_reported_as_it_is_answered,
              a_wait_for_room_is_no_synchronization,
              parts_of_a_batch_are_one_batch,
              a_kernel_accesses_what_is_declared,

@@ -39,9 +39,9 @@ class Facts final : public Observer {
     void host_accessed(const Moment &, std::uint32_t thread, const Access &it) override {
         CHECK(thread == thread_number());
         const bool has_place = current_call()->place.kind != CallPlace::Kind::Unknown;
-        told.push_back({it.address, it.size, it.mode, running_host_function().stream, has_place});
+        reported.push_back({it.address, it.size, it.mode, running_host_function().stream, has_place});
     }
-    std::vector<Told> told;
+    std::vector<Told> reported;
     std::atomic<int> ends{0};
 };
 
@@ -60,7 +60,7 @@ struct Bench {
         std::memset(block, 1, kSize);
         pinned = static_cast<char *>(block);
         CHECK_OK(aclrtMalloc(&device, kSize, ACL_MEM_MALLOC_HUGE_FIRST));
-        CHECK(facts.told.empty());
+        CHECK(facts.reported.empty());
     }
     ~Bench() {
         CHECK_OK(aclrtDestroyStream(stream));
@@ -78,31 +78,31 @@ struct Bench {
     void receive() const {
         CHECK_OK(aclrtMemcpyAsync(block(), kSize, device, kSize, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     }
-    bool told(std::size_t at, const volatile char *address, AccessMode mode) const {
-        const Facts::Told &it = facts.told.at(at);
+    bool reported(std::size_t at, const volatile char *address, AccessMode mode) const {
+        const Facts::Told &it = facts.reported.at(at);
         return it.address == address && it.size == 1 && it.mode == mode && it.has_place;
     }
 };
 
-void a_store_to_memory_that_a_task_reads_is_told() {
+void a_store_to_memory_that_a_task_reads_is_reported() {
     Bench it;
     CHECK(aclsimHold(1) == 0);
     it.send();
-    CHECK(it.pinned[5] == 1 && it.facts.told.empty());  // both read
+    CHECK(it.pinned[5] == 1 && it.facts.reported.empty());  // both read
     it.pinned[5] = 2;
-    CHECK(it.facts.told.size() == 1 && it.told(0, it.pinned + 5, AccessMode::Write) && it.pinned[5] == 2);
+    CHECK(it.facts.reported.size() == 1 && it.reported(0, it.pinned + 5, AccessMode::Write) && it.pinned[5] == 2);
     it.pinned[6] = 2;  // the page is open until the next call that changes something
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     it.send();
     it.pinned[6] = 3;
-    CHECK(it.facts.told.size() == 2 && it.told(1, it.pinned + 6, AccessMode::Write));
+    CHECK(it.facts.reported.size() == 2 && it.reported(1, it.pinned + 6, AccessMode::Write));
     CHECK(aclsimHold(0) == 0);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     it.pinned[7] = 4;
-    CHECK(it.facts.told.size() == 2);
+    CHECK(it.facts.reported.size() == 2);
 }
 
-void a_load_of_memory_that_a_task_writes_is_told_although_the_task_has_ended() {
+void a_load_of_memory_that_a_task_writes_is_reported_although_the_task_has_ended() {
     Bench it;
     CHECK_OK(aclrtMemset(it.device, kSize, 9, kSize));
     const int ends = it.facts.ends;
@@ -111,12 +111,12 @@ void a_load_of_memory_that_a_task_writes_is_told_although_the_task_has_ended() {
         std::this_thread::yield();
     }
     CHECK(it.pinned[kSize - 1] == 9);
-    CHECK(it.facts.told.size() == 1 && it.told(0, it.pinned + kSize - 1, AccessMode::Read));
+    CHECK(it.facts.reported.size() == 1 && it.reported(0, it.pinned + kSize - 1, AccessMode::Read));
     it.pinned[kSize - 2] = 3;  // a page that was opened for loads is not open for stores
-    CHECK(it.facts.told.size() == 2 && it.told(1, it.pinned + kSize - 2, AccessMode::Write));
+    CHECK(it.facts.reported.size() == 2 && it.reported(1, it.pinned + kSize - 2, AccessMode::Write));
     CHECK(it.pinned[kSize - 2] == 3);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
-    CHECK(it.pinned[0] == 9 && it.facts.told.size() == 2);
+    CHECK(it.pinned[0] == 9 && it.facts.reported.size() == 2);
 }
 
 void a_record_in_an_idle_stream_closes_an_opened_page() {
@@ -131,10 +131,10 @@ void a_record_in_an_idle_stream_closes_an_opened_page() {
         std::this_thread::yield();
     }
     it.pinned[6] = 2;
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtRecordEvent(event, it.other));
     it.pinned[6] = 3;
-    CHECK(it.facts.told.size() == 2 && it.told(1, it.pinned + 6, AccessMode::Write));
+    CHECK(it.facts.reported.size() == 2 && it.reported(1, it.pinned + 6, AccessMode::Write));
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     CHECK_OK(aclrtDestroyEvent(event));
 }
@@ -150,11 +150,11 @@ void the_host_learns_through_other_streams() {
     CHECK_OK(aclsimHold(0));
     CHECK_OK(aclrtSynchronizeStream(it.other));
     it.pinned[0] = 1;
-    CHECK(it.facts.told.empty());
+    CHECK(it.facts.reported.empty());
     it.receive();  // behind the record
     CHECK_OK(aclrtSynchronizeEvent(event));
     it.pinned[0] = 2;
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     CHECK_OK(aclrtDestroyEvent(event));
 }
@@ -165,9 +165,9 @@ void bytes_beside_those_of_a_task_are_free() {
     it.send(part);
     it.pinned[part] = 1;
     it.pinned[part + 8] = 1;
-    CHECK(it.facts.told.empty());
+    CHECK(it.facts.reported.empty());
     it.pinned[0] = 1;
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
@@ -182,13 +182,13 @@ void parts_that_fill_a_page_protect_it_together() {
     };
     receive(24, 40);
     bytes[0] = 1;
-    CHECK(it.facts.told.empty());  // the program may use the first bytes
+    CHECK(it.facts.reported.empty());  // the program may use the first bytes
     receive(0, 24);
     bytes[0] = 1;
-    CHECK(it.facts.told.size() == 1 && it.told(0, bytes, AccessMode::Write));
+    CHECK(it.facts.reported.size() == 1 && it.reported(0, bytes, AccessMode::Write));
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     bytes[0] = 1;
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtFreeHost(block));
 }
 
@@ -199,7 +199,7 @@ void bytes_beyond_what_an_allocator_gives_out_are_not_the_programs() {
     CHECK_OK(aclsimNoteGivenOut(block, 40));
     CHECK_OK(aclrtMemcpyAsync(it.device, 40, block, 40, ACL_MEMCPY_HOST_TO_DEVICE, it.stream));
     *static_cast<volatile char *>(block) = 1;
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     CHECK_OK(aclrtFreeHost(block));
 }
@@ -212,28 +212,28 @@ void a_small_block_has_its_own_page() {
     CHECK_OK(aclrtMallocHost(&second, 64));
     CHECK_OK(aclrtMemcpyAsync(it.device, 64, first, 64, ACL_MEMCPY_HOST_TO_DEVICE, it.stream));
     *static_cast<volatile char *>(second) = 1;
-    CHECK(it.facts.told.empty());
+    CHECK(it.facts.reported.empty());
     *static_cast<volatile char *>(first) = 1;
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtFreeHost(first));  // although a task uses it: the protection goes with it
     CHECK_OK(aclrtMallocHost(&first, 64));
     *static_cast<volatile char *>(first) = 1;
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     CHECK_OK(aclrtFreeHost(first));
     CHECK_OK(aclrtFreeHost(second));
 }
 
-void an_access_that_the_program_notes_is_not_told_twice() {
+void an_access_that_the_program_notes_is_not_reported_twice() {
     Bench it;
     it.receive();
     const aclsimAccess access{it.block(), ACLSIM_ACCESS_WRITE, kSize, 0, nullptr, nullptr, nullptr};
     CHECK_OK(aclsimNoteHostAccess(&access));
     std::memset(it.block(), 1, kSize);
-    CHECK(it.facts.told.size() == 1 && it.facts.told[0].size == kSize);
+    CHECK(it.facts.reported.size() == 1 && it.facts.reported[0].size == kSize);
     it.receive();
     it.pinned[0] = 1;
-    CHECK(it.facts.told.size() == 2);
+    CHECK(it.facts.reported.size() == 2);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
@@ -241,7 +241,7 @@ aclError read_operand(const aclsimKernelBlock *, void *pinned) {
     return *static_cast<const volatile char *>(pinned) < 0 ? ACL_ERROR_RT_INTERNAL_ERROR : ACL_SUCCESS;
 }
 
-void kernels_are_not_told() {
+void kernels_are_not_reported() {
     Bench it;
     const aclrtBinHandle binary = load_cpu_binary();
     aclrtFuncHandle function = nullptr;
@@ -252,7 +252,7 @@ void kernels_are_not_told() {
     std::uint64_t argument = 0;
     CHECK_OK(aclrtLaunchKernelWithHostArgs(function, 1, it.stream, nullptr, &argument, sizeof argument, nullptr, 0));
     CHECK_OK(aclrtSynchronizeStream(it.stream));
-    CHECK(it.facts.told.empty());
+    CHECK(it.facts.reported.empty());
     CHECK_OK(aclsimUnregisterKernel("read_operand"));
 }
 
@@ -272,15 +272,15 @@ void a_host_function_may_use_memory_of_earlier_tasks_in_system_calls() {
     it.receive();
     CHECK_OK(aclrtLaunchHostFunc(it.stream, Saving::run, &saving));
     CHECK_OK(aclrtSynchronizeStream(it.stream));
-    CHECK(it.facts.told.empty() && close(saving.file) == 0);
+    CHECK(it.facts.reported.empty() && close(saving.file) == 0);
 }
 
-void a_host_function_is_told_as_its_stream() {
+void a_host_function_is_reported_as_its_stream() {
     Bench it;
     it.receive();
     CHECK_OK(aclrtLaunchHostFunc(it.other, [](void *to) { *static_cast<volatile char *>(to) = 1; }, it.block()));
     CHECK_OK(aclrtSynchronizeStream(it.other));
-    CHECK(it.facts.told.size() == 1 && it.facts.told[0].stream != 0);
+    CHECK(it.facts.reported.size() == 1 && it.facts.reported[0].stream != 0);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
@@ -294,7 +294,7 @@ void system_calls_work_once_the_host_knows() {
     const int sink = open("/dev/null", O_WRONLY);
     CHECK(write(sink, it.block(), kSize) == static_cast<ssize_t>(kSize));  // both read
     CHECK_OK(aclrtSynchronizeStream(it.stream));
-    CHECK(it.facts.told.empty() && close(file) == 0 && close(sink) == 0);
+    CHECK(it.facts.reported.empty() && close(file) == 0 && close(sink) == 0);
 }
 
 sigjmp_buf g_after_fault;
@@ -321,7 +321,7 @@ void other_handlers_get_other_faults() {
     }
     CHECK(g_foreign_faults == 1);
     it.pinned[0] = 2;
-    CHECK(it.facts.told.size() == 1 && it.pinned[0] == 2);
+    CHECK(it.facts.reported.size() == 1 && it.pinned[0] == 2);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
     CHECK(sigaction(SIGSEGV, &former, nullptr) == 0);
     CHECK(munmap(page, kSize) == 0);
@@ -340,7 +340,7 @@ void a_thread_with_a_small_signal_stack_may_fault() {
         stack.ss_flags = SS_DISABLE;
         CHECK(sigaltstack(&stack, nullptr) == 0);
     }).join();
-    CHECK(it.facts.told.size() == 1);
+    CHECK(it.facts.reported.size() == 1);
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
@@ -369,7 +369,7 @@ void a_forked_child_has_its_own_copy() {
         _exit(it.pinned[1] == 8 ? 0 : 2);
     });
     CHECK(status == 0 && it.pinned[1] == 7);
-    CHECK(it.facts.told.empty());
+    CHECK(it.facts.reported.empty());
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
@@ -390,18 +390,18 @@ void a_fault_without_a_handler_ends_the_process() {
 int main() {
     setenv("ASCEND_RT_SIM_CHECK", "races", 1);
     CHECK_OK(aclrtSetDevice(0));
-    a_store_to_memory_that_a_task_reads_is_told();
+    a_store_to_memory_that_a_task_reads_is_reported();
     a_record_in_an_idle_stream_closes_an_opened_page();
-    a_load_of_memory_that_a_task_writes_is_told_although_the_task_has_ended();
+    a_load_of_memory_that_a_task_writes_is_reported_although_the_task_has_ended();
     the_host_learns_through_other_streams();
     bytes_beside_those_of_a_task_are_free();
     parts_that_fill_a_page_protect_it_together();
     bytes_beyond_what_an_allocator_gives_out_are_not_the_programs();
     a_small_block_has_its_own_page();
-    an_access_that_the_program_notes_is_not_told_twice();
-    kernels_are_not_told();
+    an_access_that_the_program_notes_is_not_reported_twice();
+    kernels_are_not_reported();
     a_host_function_may_use_memory_of_earlier_tasks_in_system_calls();
-    a_host_function_is_told_as_its_stream();
+    a_host_function_is_reported_as_its_stream();
     system_calls_work_once_the_host_knows();
     other_handlers_get_other_faults();
     a_thread_with_a_small_signal_stack_may_fault();

@@ -90,7 +90,7 @@ class Kernels {
 };
 
 std::unique_ptr<Kernels> g_kernels;
-std::atomic<std::uint64_t> *g_told = nullptr;  // failures reported to the program
+std::atomic<std::uint64_t> *g_reported = nullptr;  // failures reported to the program
 
 // Submits every kind of task that concerns only its device. Four of the tasks count, and others set both halves of the
 // memory to the value.
@@ -451,12 +451,12 @@ int main() {
     on_two_devices<Kit>(work_of_a_device);
     on_two_devices<Kit>(streams_in_a_row);
     on_two_devices<Kit>(a_kernel_that_fails);
-    std::atomic<std::uint64_t> told{0};
-    g_told = &told;
-    CHECK_OK(aclrtSetExceptionInfoCallback([](aclrtExceptionInfo *) { ++*g_told; }));
+    std::atomic<std::uint64_t> reported{0};
+    g_reported = &reported;
+    CHECK_OK(aclrtSetExceptionInfoCallback([](aclrtExceptionInfo *) { ++*g_reported; }));
     on_two_devices<Kit>(a_kernel_that_cannot_start);
     CHECK_OK(aclrtSetExceptionInfoCallback(nullptr));
-    CHECK(told == 1000);
+    CHECK(reported == 1000);
     on_two_devices<Kit>(an_abort_of_work);
     records_of_each_other();
     kernels_may_go_while_they_run();

@@ -149,8 +149,8 @@ void a_forked_child_keeps_nothing() {
     const pid_t child = fork();
     if (child == 0) {
         close(to_child[1]);
-        const bool is_told = write(to_parent[1], &byte, 1) == 1;
-        _exit(is_told && read(to_child[0], &byte, 1) == 0 ? 0 : 1);
+        const bool is_reported = write(to_parent[1], &byte, 1) == 1;
+        _exit(is_reported && read(to_child[0], &byte, 1) == 0 ? 0 : 1);
     }
     CHECK(read(to_parent[0], &byte, 1) == 1);  // the child has closed them before it writes
     parent.reset();                            // in this process only

@@ -69,28 +69,28 @@ void values_count_up() {
     CHECK_OK(aclrtFree(memory));
 }
 
-std::array<std::atomic<int>, 64> g_told{};  // by number of the stream
+std::array<std::atomic<int>, 64> g_reported{};  // by number of the stream
 
 void count(aclrtExceptionInfo *info) {
     CHECK(aclrtGetErrorCodeFromExceptionInfo(info) == static_cast<std::uint32_t>(kFailure));
-    ++g_told.at(aclrtGetStreamIdFromExceptionInfo(info));
+    ++g_reported.at(aclrtGetStreamIdFromExceptionInfo(info));
 }
 
 // Tasks of each thread fail. The callback has returned when the synchronization reports the failure.
-void failures_are_told() {
+void failures_are_reported() {
     CHECK_OK(aclrtExceptionInfoCallbackRegister(count));
     in_threads([](int) {
         const aclrtStream stream = new_stream();
         std::int32_t id = 0;
         CHECK_OK(aclrtStreamGetId(stream, &id));
-        const std::atomic<int> &told = g_told.at(static_cast<std::size_t>(id));
-        const int before = told;  // waits of earlier streams with this number
+        const std::atomic<int> &reported = g_reported.at(static_cast<std::size_t>(id));
+        const int before = reported;  // waits of earlier streams with this number
         for (int round = 0; round < kRounds; ++round) {
             CHECK_OK(aclsimFailTask(stream, 1, kFailure));
             std::uint8_t unused = 0;
             CHECK_OK(aclrtProfTrace(&unused, 1, stream));
             CHECK_CODE(kFailure, aclrtSynchronizeStream(stream));
-            CHECK(told == before + round + 1);
+            CHECK(reported == before + round + 1);
             CHECK_OK(aclrtSynchronizeStream(stream));
         }
         CHECK_OK(aclrtDestroyStream(stream));
@@ -106,7 +106,7 @@ bool does_a_thread_wait() {
 
 // A task fails on an idle stream while the synchronization of the device waits for another stream. Either this
 // synchronization or the next one reports the failure, but not both.
-void a_failure_beside_a_wait_is_told_once() {
+void a_failure_beside_a_wait_is_reported_once() {
     CHECK_OK(aclrtSynchronizeDevice());  // consumes failures of earlier tests
     const aclrtStream idle = new_stream();
     const aclrtStream busy = new_stream();
@@ -195,8 +195,8 @@ int main() {
     CHECK_OK(aclrtSetDevice(0));
     notifies_pass_the_turn();
     values_count_up();
-    failures_are_told();
-    a_failure_beside_a_wait_is_told_once();
+    failures_are_reported();
+    a_failure_beside_a_wait_is_reported_once();
     delays_keep_the_order();
     limits_are_forgotten();
     CHECK_OK(aclrtResetDevice(0));

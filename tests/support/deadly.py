@@ -28,7 +28,7 @@ garbage = ffi.cast("void *", 0x1234567800)
 codes = []
 
 @ffi.callback("aclrtStreamStateCallback")
-def tell(stream, state, _):
+def report(stream, state, _):
     codes.append(lib.aclrtStreamGetId(stream, ffi.new("int32_t *")))
 
 def hold():
@@ -64,13 +64,13 @@ RULES: dict[str, tuple[str, str, str, str]] = {
         "was ended by aclrtDestroyEvent",
         "ok(lib.aclrtDestroyEvent(event)); ok(lib.aclrtDestroyEvent(new('aclrtEvent', 'aclrtCreateEvent')))",
     ),
-    "a stream that is told of while it is created": (
-        "ok(lib.aclrtRegStreamStateCallback(b'test', tell, ffi.NULL))\n"
+    "a stream that is reported of while it is created": (
+        "ok(lib.aclrtRegStreamStateCallback(b'test', report, ffi.NULL))\n"
         "inner = new('aclrtStream', 'aclrtCreateStream')\n"
         "ok(lib.aclrtDestroyStream(inner)); lib.aclrtDestroyStream(inner)",
         "aclrtDestroyStream",
         "was ended by aclrtDestroyStream",
-        "ok(lib.aclrtRegStreamStateCallback(b'test', tell, ffi.NULL)); new('aclrtStream', 'aclrtCreateStream')\n"
+        "ok(lib.aclrtRegStreamStateCallback(b'test', report, ffi.NULL)); new('aclrtStream', 'aclrtCreateStream')\n"
         "assert codes == [0], codes",
     ),
     "a destroyed stream": (

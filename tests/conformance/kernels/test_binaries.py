@@ -55,7 +55,7 @@ def test_a_kernel_without_an_instruction_does_nothing(stream: Stream) -> None:
         assert set(words(memory, np.uint8)) == {7}
 
 
-def test_metadata_tells_the_kind_and_the_parameters(lib: Any, ffi: Any, device: Device) -> None:
+def test_metadata_reports_the_kind_and_the_parameters(lib: Any, ffi: Any, device: Device) -> None:
     content = device_object({"vector": VECTOR + parameters(8, 4, 2), "cube": CUBE, "tile_7": VECTOR, "plain": b""})
     with Binary(content) as binary:
         assert [(each.offset, each.nbytes) for each in binary["vector"].parameters or ()] == [(0, 8), (8, 4), (12, 2)]
@@ -220,7 +220,7 @@ def test_simt_launches_are_for_one_product(child: Callable[..., Any], path: Path
     stream.synchronize()
     out = np.empty(1, np.uint32)
     copy(out, count)
-    told([codes, int(out[0])])
+    reported([codes, int(out[0])])
     """
     assert child(script, path, ASCEND_RT_SIM_PRODUCT="950") == [[OK, RT_PARAM, RT_PARAM], 24]
     assert child(script, path, ASCEND_RT_SIM_PRODUCT="910B") == [[RT_PARAM] * 3, 0]

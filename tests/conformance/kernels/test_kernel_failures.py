@@ -58,7 +58,7 @@ def test_an_exception_fails_the_task_and_says_what_it_was(throwing: Path, stream
             stream.synchronize()
 
 
-def test_a_callback_is_told_the_function_and_the_arguments(
+def test_a_callback_is_reported_the_function_and_the_arguments(
     throwing: Path, lib: Any, ffi: Any, stream: Stream, device: Device
 ) -> None:
     seen: list[Any] = []

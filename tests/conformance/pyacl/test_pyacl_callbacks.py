@@ -277,7 +277,7 @@ def test_each_descriptor_has_its_own_functions(run: Run) -> None:
 
 
 @pytest.mark.simulator("kernels")
-def test_an_allocator_is_told_sizes_beyond_32_bits_and_may_have_nothing(run: Run) -> None:
+def test_an_allocator_is_reported_sizes_beyond_32_bits_and_may_have_nothing(run: Run) -> None:
     run(
         ALLOCATOR
         + textwrap.dedent("""

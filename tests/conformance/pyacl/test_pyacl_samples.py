@@ -52,10 +52,10 @@ def test_every_sample_is_run() -> None:
 
 
 @pytest.mark.simulator("faults")
-def test_a_sample_is_told_of_a_failed_task(launch: Launch) -> None:
+def test_a_sample_is_reported_of_a_failed_task(launch: Launch) -> None:
     done = launch("synchronization.py", ASCEND_RT_SIM_FAULTS="task:*:2=507015")
-    told = r"task \d+ of stream \d+ on device 0 failed with 507015, submitted by thread \d+\n"
-    assert re.match(told, done.stdout), done.stdout
+    reported = r"task \d+ of stream \d+ on device 0 failed with 507015, submitted by thread \d+\n"
+    assert re.match(reported, done.stdout), done.stdout
     assert done.returncode == 1
     assert "failed with 507015" in done.stderr.strip().splitlines()[-1]
 

@@ -44,7 +44,7 @@ def output(*command: str | Path, **variables: str) -> str:
     return done.stdout.strip()
 
 
-def told(*arguments: str) -> str:
+def reported(*arguments: str) -> str:
     return output(sys.executable, "-m", "ascend_rt", *arguments)
 
 
@@ -56,20 +56,27 @@ def pkg_config() -> Callable[..., str]:
         directory = pkg_config_directory()
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    assert told("include-path", "--pkg-config") == directory
+    assert reported("include-path", "--pkg-config") == directory
     return lambda *options: output(path, *options, "ascend_rt", PKG_CONFIG_PATH=directory)
 
 
 def expect_round_trip(program: Path) -> None:
     """The program runs on the simulator."""
-    printed = output(program, LD_LIBRARY_PATH=told("sim-path"), ASCEND_RT_SIM_PRODUCT="310P")
+    printed = output(program, LD_LIBRARY_PATH=reported("sim-path"), ASCEND_RT_SIM_PRODUCT="310P")
     assert printed == "Ascend310P3: 1048576 bytes came back as they were sent"
 
 
 @pytest.mark.parametrize("library", ["ascendcl", "acl_rt"])
 def test_by_the_compiler(tmp_path: Path, library: str) -> None:
     program = tmp_path / "round_trip"
-    flags = [f"-I{told('include-path')}", f"-L{told('sim-path')}", f"-l{library}", "-Wall", "-Wextra", "-Werror"]
+    flags = [
+        f"-I{reported('include-path')}",
+        f"-L{reported('sim-path')}",
+        f"-l{library}",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+    ]
     output("cc", EXAMPLE / "round_trip.c", *flags, "-o", program)
     expect_round_trip(program)
 
@@ -236,4 +243,4 @@ def test_the_directories_are_those_of_the_package() -> None:
         "hccl/hccl_types.h",
         "runtime/rt.h",
     } <= set(HEADERS)
-    assert told("sim-path") == str(library_directory())
+    assert reported("sim-path") == str(library_directory())

@@ -278,16 +278,14 @@ with Stream() as again:
 
 
 def test_a_device_that_went_down_before_it_was_set_is_reset_by_force(child) -> None:
-    script = (
-        "told([lib.aclrtSetDevice(0), lib.aclrtResetDevice(0), lib.aclrtResetDeviceForce(0), lib.aclrtSetDevice(0)])"
-    )
+    calls = ("aclrtSetDevice", "aclrtResetDevice", "aclrtResetDeviceForce", "aclrtSetDevice")
+    script = f"reported([{', '.join(f'lib.{name}(0)' for name in calls)}])"
     assert child(script, ASCEND_RT_SIM_FAULTS="down:0=0") == [507901, 507007, 0, 0]
 
 
 def test_a_device_that_was_lost_before_it_was_set_is_reset_by_force(child) -> None:
-    script = (
-        "told([lib.aclrtSetDevice(0), lib.aclrtResetDevice(0), lib.aclrtResetDeviceForce(0), lib.aclrtSetDevice(0)])"
-    )
+    calls = ("aclrtSetDevice", "aclrtResetDevice", "aclrtResetDeviceForce", "aclrtSetDevice")
+    script = f"reported([{', '.join(f'lib.{name}(0)' for name in calls)}])"
     assert child(script, ASCEND_RT_SIM_FAULTS="lose:0=507010") == [507010, 507007, 0, 0]
 
 
@@ -458,7 +456,7 @@ def test_the_vendors_library_has_no_faults_on_demand(run, build, tmp_path) -> No
     assert result.stdout.split() == ["True"] * 5, result.stderr
 
 
-def test_queries_of_events_tell_of_a_context_that_has_stopped(run) -> None:
+def test_queries_of_events_report_of_a_context_that_has_stopped(run) -> None:
     code = """
 event, old = Event(), ffi.new("aclrtEvent *")
 assert lib.aclrtCreateEvent(old) == 0

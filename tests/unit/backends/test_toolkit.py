@@ -478,8 +478,8 @@ def test_an_extension(within, tmp_path: Path) -> None:
 @pytest.mark.full
 def test_a_cmake_project(within, home: Path, tmp_path: Path) -> None:
     need("cc", "cmake")
-    told = within("cmake", "-S", EXAMPLES / "toolkit", "-B", tmp_path / "build")
-    assert f"-- CANN {NEWEST} in {home}\n" in told
+    reported = within("cmake", "-S", EXAMPLES / "toolkit", "-B", tmp_path / "build")
+    assert f"-- CANN {NEWEST} in {home}\n" in reported
     within("cmake", "--build", tmp_path / "build")
     for program in ("by_search", "by_package"):
         assert ROUND_TRIP in within(tmp_path / "build" / program)

@@ -467,7 +467,7 @@ def test_a_count_may_be_five_percent_away(load: Any, counted: int, is_far: bool)
     assert far == ([f"c: event_record 1000 -> {counted}"] if is_far else [])
 
 
-def test_a_compiler_without_recorded_counts_is_told_and_not_compared(
+def test_a_compiler_without_recorded_counts_is_reported_and_not_compared(
     load: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert load("instructions").compare({"c, cc 99": {"event_record": 1}}, {"c, cc 12": {"event_record": 1000}}) == []

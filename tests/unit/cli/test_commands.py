@@ -132,7 +132,7 @@ def test_info_without_a_usable_library_still_says_everything(run, build, tmp_pat
 
 
 @on_linux
-def test_info_tells_of_a_device_that_fails(run, build, vendor_source, declarations, tmp_path: Path) -> None:
+def test_info_reports_of_a_device_that_fails(run, build, vendor_source, declarations, tmp_path: Path) -> None:
     source = vendor_source(lambda f: f.since == declarations.OLDEST and f.name != "aclrtSetDevice")
     source += "aclError aclrtSetDevice(int32_t device) { return device == 1 ? 507033 : 0; }\n"
     vendor = build(tmp_path / "libascendcl.so", source=source)
@@ -145,13 +145,13 @@ def test_info_tells_of_a_device_that_fails(run, build, vendor_source, declaratio
 
 @pytest.mark.usefixtures("no_cann")
 def test_a_warning_is_a_line_without_a_place_in_a_program(run, tmp_path: Path) -> None:
-    told = "the environment variable ASCEND_RT_SIM_CHEK is unknown; did you mean ASCEND_RT_SIM_CHECK?\n"
+    reported = "the environment variable ASCEND_RT_SIM_CHEK is unknown; did you mean ASCEND_RT_SIM_CHECK?\n"
     misspelt = {"ASCEND_RT_BACKEND": "sim", "ASCEND_RT_SIM_CHEK": "memory"}
-    assert run("-m", "ascend_rt", "info", **misspelt).stderr == f"ascend-rt: warning: {told}"
+    assert run("-m", "ascend_rt", "info", **misspelt).stderr == f"ascend-rt: warning: {reported}"
     script = tmp_path / "script.py"
     script.write_text("from ascend_rt import Device\n\nDevice.count()\n", encoding="utf-8")
     of_script = run("-m", "ascend_rt", "run", script, **misspelt).stderr
-    assert of_script == f"{script}:3: AclWarning: {told}  Device.count()\n"
+    assert of_script == f"{script}:3: AclWarning: {reported}  Device.count()\n"
 
 
 def test_an_unknown_backend(run) -> None:
@@ -399,7 +399,7 @@ def test_run_says_once_that_it_took_the_simulator(run, script: Path) -> None:
 @on_linux
 @pytest.mark.usefixtures("no_cann")
 @pytest.mark.parametrize("command", ["info", "coverage", "demo"])
-def test_commands_tell_in_their_output_that_they_took_the_simulator(run, command: str) -> None:
+def test_commands_report_in_their_output_that_they_took_the_simulator(run, command: str) -> None:
     result = run("-m", "ascend_rt", command, *(["--chunk-mib", "1", __file__] if command == "demo" else []))
     assert (result.returncode, result.stderr) == (0, "")
     assert "the simulator" in result.stdout

@@ -196,7 +196,7 @@ def test_types_prototypes_and_layouts(machine: str, tmp_path: Path) -> None:
         ("uint32_t isHostArgs;", "uint64_t isHostArgs;"),
     ],
 )
-def test_the_compiler_would_tell(original: str, wrong: str, tmp_path: Path) -> None:
+def test_the_compiler_would_report(original: str, wrong: str, tmp_path: Path) -> None:
     source = published_source()
     assert original in source
     result = compile_c("native", source.replace(original, wrong, 1), tmp_path)

@@ -415,7 +415,7 @@ def test_310b_has_none(child: Any) -> None:
         try:
             CachingAllocator().register(stream)
         except errors.NotSupported as error:
-            told([error.code, str(error), registered(stream)])
+            reported([error.code, str(error), registered(stream)])
     """
     code, text, found = child(script, ASCEND_RT_SIM_PRODUCT="310B")
     assert (code, found) == (207000, None)

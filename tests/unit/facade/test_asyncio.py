@@ -137,7 +137,7 @@ def test_a_failed_task_is_raised(wait, stream: Stream) -> None:
 
 
 @pytest.mark.simulator("faults")
-def test_a_failure_that_a_cancelled_wait_was_told_is_raised_by_the_next(stream: Stream) -> None:
+def test_a_failure_that_a_cancelled_wait_was_reported_is_raised_by_the_next(stream: Stream) -> None:
     async def main() -> None:
         latch = Latch(stream)
         sim.fail_task(507015, stream)

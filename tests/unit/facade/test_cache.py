@@ -114,7 +114,7 @@ def test_products(product: str, child: Any) -> None:
 plain = [outcome(cmo_prefetch, memory, stream), outcome(cmo, memory, CmoType.PREFETCH, stream)]
 barriers = [outcome(cmo, memory, CmoType.INVALID, stream, barrier=1), outcome(cmo_barrier, [1], stream)]
 stream.synchronize()
-told([plain, barriers])
+reported([plain, barriers])
 """
     plain, barriers = child(_START + script, ASCEND_RT_SIM_PRODUCT=product)
     for kind, code, text in plain:
@@ -159,7 +159,7 @@ gate.record(stream)
 rounds.append([lib.aclmdlRIExecute(model, -1), first_byte()])
 fill(memory, 0)
 rounds.append([lib.aclmdlRIExecute(model, -1), first_byte()])
-told([[it[:2] for it in misuse], rounds])
+reported([[it[:2] for it in misuse], rounds])
 """
     misuse, rounds = child(_START + script, ASCEND_RT_SIM_PRODUCT="310B")
     assert misuse == [
@@ -177,6 +177,6 @@ def test_a_stream_of_a_model_takes_no_plain_operation(child: Any) -> None:
 bound = Stream(flags=StreamFlag.PERSISTENT)
 out = ffi.new("aclmdlRI *")
 assert lib.aclmdlRIBuildBegin(out, 0) == 0 and lib.aclmdlRIBindStream(out[0], bound._handle, 0) == 0
-told(outcome(cmo_prefetch, memory, bound)[:2])
+reported(outcome(cmo_prefetch, memory, bound)[:2])
 """
     assert child(_START + script, ASCEND_RT_SIM_PRODUCT="910B") == ["NotSupported", 207000]

@@ -180,7 +180,7 @@ def test_memory_of_before_a_reset_is_not_reused(child: Any) -> None:
         allocator.free(memory)
         allocator.unregister(stream)
         allocator.empty_cache()
-        told(allocator.statistics)
+        reported(allocator.statistics)
     """
     assert child(script) == [0, 4096, 0, 8192, 0, 2]
 

@@ -144,7 +144,7 @@ def test_properties_of_products(product: str, child: Any) -> None:
         from dataclasses import asdict
         from ascend_rt import Device, lib, ffi
         properties = Device(1).properties
-        told([asdict(properties), text(), repr(properties.form_factor), properties.chip_id])
+        reported([asdict(properties), text(), repr(properties.form_factor), properties.chip_id])
     """
     properties, message, form_factor, chip = child(script, ASCEND_RT_SIM_PRODUCT=product)
     assert properties["ai_cores"] == properties["cube_cores"] > 0
@@ -160,7 +160,7 @@ def test_properties_of_products(product: str, child: Any) -> None:
 
 def test_properties_need_no_context(child: Any) -> None:
     script = """
-        told(__import__("ascend_rt").Device(0).properties.ai_cores)
+        reported(__import__("ascend_rt").Device(0).properties.ai_cores)
     """
     assert child(script) > 0
 
@@ -173,7 +173,7 @@ def test_properties_of_no_device() -> None:
 
 @pytest.mark.simulator("faults")
 @pytest.mark.parametrize("code", [DRIVER, RT_PARAM, UNSUPPORTED])
-def test_only_a_refusal_means_that_it_is_not_told(code: int, device: Device) -> None:
+def test_only_a_refusal_means_that_it_is_not_reported(code: int, device: Device) -> None:
     """Every question fails in turn."""
     fine = device.properties
     nth = 0

@@ -132,7 +132,7 @@ def test_a_buffer_is_a_tensor_of_bytes(start: int, stop: int, memory: Buffer) ->
     consumer.let_go()
 
 
-def test_a_capsule_that_nobody_takes_lets_go_of_the_buffer(device: Device) -> None:
+def test_a_capsule_that_is_not_taken_lets_go_of_the_buffer(device: Device) -> None:
     buffer = Buffer(64)
     gone = weakref.ref(buffer)
     capsule = buffer.__dlpack__()

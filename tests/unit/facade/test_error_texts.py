@@ -121,7 +121,7 @@ def test_a_wrong_setting_is_a_configuration_error_without_a_hint(name: str, valu
         try:
             Device.count()
         except ConfigurationError as error:
-            told(errors.in_full(error))
+            reported(errors.in_full(error))
         """
     assert child(script, **{"ASCEND_RT_BACKEND": "sim", name: value}).startswith(text)
 
@@ -134,7 +134,7 @@ def test_a_misspelt_variable_is_warned_of_with_the_nearest_name(child: Any) -> N
             warnings.simplefilter("always")
             Device.count()
             Device.count()
-        told([str(each.message) for each in caught])
+        reported([str(each.message) for each in caught])
         """
     assert child(script, ASCEND_RT_SIM_CHEK="memory", ASCEND_RT_ZZ="") == [
         "the environment variable ASCEND_RT_SIM_CHEK is unknown; did you mean ASCEND_RT_SIM_CHECK?; "

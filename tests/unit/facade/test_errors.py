@@ -60,7 +60,7 @@ def test_the_advice_to_free_is_for_what_is_exhausted() -> None:
 
 
 @pytest.mark.parametrize("code", [207000, 200001, 200006])
-def test_a_missing_function_leads_to_the_commands_that_tell(code: int) -> None:
+def test_a_missing_function_leads_to_the_commands_that_report(code: int) -> None:
     assert "ascend-rt coverage" in ERRORS[code][3]
 
 

@@ -66,25 +66,25 @@ def no_thread_is_left() -> Iterator[None]:
     assert listeners() == []
 
 
-def test_a_function_is_told_though_nobody_synchronizes(fail: Any, stream: Stream, device: Device) -> None:
-    told: Queue[FailedTask] = Queue()
-    with on_task_failed(told.put):
+def test_a_function_is_called_without_a_synchronization(fail: Any, stream: Stream, device: Device) -> None:
+    reported: Queue[FailedTask] = Queue()
+    with on_task_failed(reported.put):
         fail()
-        task = told.get(timeout=IN_TIME)
+        task = reported.get(timeout=IN_TIME)
     assert (task.code, task.stream, task.device) == (CODE, stream.id, device.id)
 
 
 def test_the_failure_is_still_raised(fail: Any, stream: Stream) -> None:
-    told: Queue[FailedTask] = Queue()
-    with on_task_failed(told.put):
+    reported: Queue[FailedTask] = Queue()
+    with on_task_failed(reported.put):
         fail()
-        task = told.get(timeout=IN_TIME)
+        task = reported.get(timeout=IN_TIME)
         with pytest.raises(TaskFailed) as failed:
             stream.synchronize()
     assert failed.value.task == task
 
 
-def test_only_later_failures_are_told(fail: Any) -> None:
+def test_only_later_failures_are_reported(fail: Any) -> None:
     first: Queue[FailedTask] = Queue()
     second: Queue[FailedTask] = Queue()
     with on_task_failed(first.put):
@@ -98,11 +98,11 @@ def test_only_later_failures_are_told(fail: Any) -> None:
     assert second.empty()
 
 
-def test_functions_are_told_in_the_order_of_their_subscription(fail: Any) -> None:
-    told: Queue[str] = Queue()
-    with on_task_failed(lambda task: told.put("first")), on_task_failed(lambda task: told.put("second")):
+def test_functions_are_called_in_the_order_of_their_subscription(fail: Any) -> None:
+    reported: Queue[str] = Queue()
+    with on_task_failed(lambda task: reported.put("first")), on_task_failed(lambda task: reported.put("second")):
         fail()
-        assert [told.get(timeout=IN_TIME) for _ in range(2)] == ["first", "second"]
+        assert [reported.get(timeout=IN_TIME) for _ in range(2)] == ["first", "second"]
 
 
 def test_it_is_a_thread_of_ours_which_may_use_the_runtime(fail: Any, device: Device) -> None:
@@ -159,47 +159,47 @@ def test_closing_waits_for_the_call_that_is_under_way(fail: Any) -> None:
     assert order == ["returned", "closed"]
 
 
-def test_a_closed_function_is_told_nothing(fail: Any) -> None:
-    told: Queue[FailedTask] = Queue()
-    closed = on_task_failed(lambda task: pytest.fail("told after it was closed"))
-    with on_task_failed(told.put):
+def test_a_closed_function_is_not_called(fail: Any) -> None:
+    reported: Queue[FailedTask] = Queue()
+    closed = on_task_failed(lambda task: pytest.fail("reported after it was closed"))
+    with on_task_failed(reported.put):
         closed.close()
         closed.close()
         fail()
-        told.get(timeout=IN_TIME)
+        reported.get(timeout=IN_TIME)
     assert closed.is_closed
 
 
 def test_a_function_may_close_its_own_subscription(fail: Any) -> None:
-    told: Queue[FailedTask] = Queue()
+    reported: Queue[FailedTask] = Queue()
 
     def once(task: FailedTask) -> None:
         subscription.close()
-        told.put(task)
+        reported.put(task)
 
     subscription = on_task_failed(once)
     (thread,) = listeners()
     fail()
-    told.get(timeout=IN_TIME)
+    reported.get(timeout=IN_TIME)
     thread.join(IN_TIME)
-    assert (told.empty(), listeners()) == (True, [])
+    assert (reported.empty(), listeners()) == (True, [])
 
 
-def test_an_exception_is_reported_and_the_others_are_told(
+def test_an_exception_is_reported_and_the_others_are_called(
     fail: Any, unraisable: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hooked: list[Any] = []
-    told: Queue[FailedTask] = Queue()
+    reported: Queue[FailedTask] = Queue()
     monkeypatch.setattr(callback, "on_error", lambda error, function: hooked.append((type(error), function)))
 
     def broken(task: FailedTask) -> None:
         raise SystemExit
 
-    with on_task_failed(broken), on_task_failed(told.put):
+    with on_task_failed(broken), on_task_failed(reported.put):
         fail()
-        told.get(timeout=IN_TIME)
+        reported.get(timeout=IN_TIME)
         fail()
-        told.get(timeout=IN_TIME)
+        reported.get(timeout=IN_TIME)
     assert hooked == [(SystemExit, broken)] * 2
     assert [each.exc_type for each in unraisable] == [SystemExit] * 2
 
@@ -210,11 +210,11 @@ def burst(fail: Any) -> Callable[[int], list[int]]:
 
     def make(failures: int) -> list[int]:
         entered, proceed = threading.Event(), threading.Event()
-        told: list[int] = []
+        reported: list[int] = []
         last = threading.Event()
 
         def work(task: FailedTask) -> None:
-            told.append(task.code)
+            reported.append(task.code)
             entered.set()
             proceed.wait()
             if task.code == 507016:
@@ -228,27 +228,27 @@ def burst(fail: Any) -> Callable[[int], list[int]]:
             fail(507016)
             proceed.set()
             assert last.wait(IN_TIME)
-        return told
+        return reported
 
     return make
 
 
-def test_a_burst_as_long_as_the_list_is_told(burst: Any) -> None:
+def test_a_burst_as_long_as_the_list_is_reported(burst: Any) -> None:
     assert burst(KEPT) == [507014, *[507015] * (KEPT - 1), 507016]
 
 
-def test_a_longer_burst_says_how_many_were_not_told(burst: Any) -> None:
+def test_a_longer_burst_says_how_many_were_not_reported(burst: Any) -> None:
     with pytest.warns(AclWarning, match=r"^7 failed tasks were not reported"):
         assert burst(KEPT + 7) == [507014, *[507015] * (KEPT - 1), 507016]
 
 
 @pytest.mark.filterwarnings("error::ascend_rt.errors.AclWarning")
-def test_that_warning_as_an_error_is_reported_and_the_rest_is_told(burst: Any, unraisable: list[Any]) -> None:
+def test_that_warning_as_an_error_is_reported_and_the_rest_is_reported(burst: Any, unraisable: list[Any]) -> None:
     assert len(burst(KEPT + 7)) == KEPT + 1
     assert [each.exc_type for each in unraisable] == [AclWarning]
 
 
-def test_a_library_that_tells_nothing_is_not_supported(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_reports_nothing_is_not_supported(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failure_callback.failures, "needs_polling", True)
     monkeypatch.setattr(failure_callback.failures, "refusal", "there is no such function")
     with pytest.raises(NotSupported, match=r"aclrtExceptionInfoCallbackRegister.*there is no such function"):
@@ -336,7 +336,7 @@ def test_a_function_that_does_not_return_does_not_keep_the_process(finish: Any) 
     assert "a function of on_task_failed does not return" in ended.stderr
 
 
-def test_a_lost_device_is_told(finish: Any) -> None:
+def test_a_lost_device_is_reported(finish: Any) -> None:
     ended = finish(
         """
         on_task_failed(print)
@@ -346,7 +346,7 @@ def test_a_lost_device_is_told(finish: Any) -> None:
     assert (ended.returncode, ended.stdout) == (0, "device 0\n")
 
 
-def test_after_the_exit_nobody_subscribes(finish: Any) -> None:
+def test_after_the_exit_no_function_subscribes(finish: Any) -> None:
     ended = finish(
         """
         import atexit

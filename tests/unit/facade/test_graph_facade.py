@@ -283,7 +283,7 @@ def test_a_stream_that_is_not_joined_is_named(stream, other) -> None:
     other.synchronize()
 
 
-def test_a_broken_capture_tells_which_call_broke_it_and_where(stream, other) -> None:
+def test_a_broken_capture_reports_which_call_broke_it_and_where(stream, other) -> None:
     def wait_across_captures() -> None:
         relaxed = {"mode": "relaxed"}
         with stream.capture(**relaxed), pytest.raises(CaptureError), other.capture(**relaxed), suppress(rt.AclError):
@@ -403,7 +403,7 @@ def test_names_and_numbers(stream) -> None:
     assert graph.id != second.id
 
 
-def test_tasks_tell_their_types_and_numbers(stream, other) -> None:
+def test_tasks_report_their_types_and_numbers(stream, other) -> None:
     with stream.capture() as graph:
         other.wait(stream)
         other.launch_host_func(print)
@@ -466,7 +466,7 @@ def test_a_task_of_another_graph_is_refused(stream) -> None:
 
 @pytest.mark.simulator("internals", "whether a device keeps its queues in software is its own")
 def test_changes(child) -> None:
-    told = child(
+    reported = child(
         """
         import numpy as np
         import ascend_rt as rt
@@ -495,16 +495,16 @@ def test_changes(child) -> None:
         seen.append(run())
         graph.update()
         seen.append(run())
-        told(seen)
+        reported(seen)
         """,
         ASCEND_RT_SIM_SOFTWARE_QUEUES=1,
     )
-    assert told == [5, 9, 0, 0]
+    assert reported == [5, 9, 0, 0]
 
 
 @pytest.mark.simulator("internals", "whether a device keeps its queues in software is its own")
 def test_what_was_replaced_is_released_when_no_execution_can_use_it(child) -> None:
-    told = child(
+    reported = child(
         """
         import gc, weakref
         from ascend_rt import Buffer, Device, Stream
@@ -529,30 +529,30 @@ def test_what_was_replaced_is_released_when_no_execution_can_use_it(child) -> No
         (task,) = [task for task in graph.tasks if task.type == 5]
         graph.update({task: operand()})
         graph.update({task: operand()})
-        told_of = {"never launched": alive()}
+        report_of = {"never launched": alive()}
         with Latch(stream):
             graph.launch(stream)
             try:
                 graph.update({task: operand()})
             except AclError as error:
-                told_of["code"] = error.code
-            told_of["launched"] = alive()
+                report_of["code"] = error.code
+            report_of["launched"] = alive()
         stream.synchronize()
-        told_of["not updated"] = alive()
+        report_of["not updated"] = alive()
         graph.update()
-        told_of["updated"] = alive()
+        report_of["updated"] = alive()
         graph.update({task: None})
-        told_of["disabled"] = alive()
+        report_of["disabled"] = alive()
         graph.update({task: operand()})
         graph.launch(stream)
         graph.close()
         stream.synchronize()
-        told_of["closed"] = alive()
-        told(told_of)
+        report_of["closed"] = alive()
+        reported(report_of)
         """,
         ASCEND_RT_SIM_SOFTWARE_QUEUES=1,
     )
-    assert told == {
+    assert reported == {
         "never launched": [False, True],
         "code": 107040,
         "launched": [False, True, True],

@@ -100,7 +100,7 @@ def test_a_peer_that_is_killed(device: Device, stream: Stream, process: Any) -> 
 
 
 @pytest.mark.simulator("faults")
-def test_a_failed_task_is_told_where_it_was_enqueued(event: Event, stream: Stream, process: Any) -> None:
+def test_a_failed_task_is_reported_where_it_was_enqueued(event: Event, stream: Stream, process: Any) -> None:
     assert process(OPEN.format(event.export())) == "None"
     with sim.faults(), Latch(stream):
         sim.fail_task(507015, stream)
@@ -180,19 +180,19 @@ def test_what_is_closed_has_no_key(device: Device) -> None:
 
 
 def test_a_thread_without_a_context(event: Event) -> None:
-    told: list[object] = []
+    reported: list[object] = []
 
     def use() -> None:
-        told.append(event.export())
+        reported.append(event.export())
         try:
             Event.open(event.export())
         except NoContext as error:
-            told.append(error.function)
+            reported.append(error.function)
 
     thread = threading.Thread(target=use)
     thread.start()
     thread.join()
-    key, function = told
+    key, function = reported
     assert key == event.export()
     assert function in ("aclrtIpcOpenEventHandle", "aclrtGetDevice")  # which is asked once a second device was used
 
@@ -212,9 +212,9 @@ def test_products(product: str, child: Any) -> None:
         Device(0).set_current()
         try:
             with Event(ipc=True) as event, Event.open(event.export()):
-                told(0)
+                reported(0)
         except AclError as error:
-            told(error.code)
+            reported(error.code)
     """
     assert child(script, ASCEND_RT_SIM_PRODUCT=product) == (0 if product in ("910B", "910C", "950") else UNSUPPORTED)
 

@@ -100,7 +100,7 @@ def test_a_function_gets_the_dimensions_of_a_simt_launch(child: Any, tmp_path: P
         stream.synchronize()
         kernel.launch(stream, 3)
         stream.synchronize()
-    told(sorted(seen, key=lambda it: (it[1], it[0])))
+    reported(sorted(seen, key=lambda it: (it[1], it[0])))
     """
     simt = [[index, 2, [2, 1, 1], [32, 4, 2]] for index in range(2)]
     plain = [[index, 3, [3, 1, 1], [1, 1, 1]] for index in range(3)]
@@ -171,7 +171,7 @@ def test_wrong_arguments_are_refused_before_the_launch(
         (("text",), "has no known layout"),
     ],
 )
-def test_what_nothing_tells_how_to_pack_is_refused(
+def test_what_nothing_reports_how_to_pack_is_refused(
     arguments: tuple[Any, ...], text: str, binary: Binary, stream: Stream
 ) -> None:
     with pytest.raises(TypeError, match=text):
@@ -424,7 +424,7 @@ def test_the_runtime_refuses_a_file_of_another_kind(tmp_path: Path, device: Devi
         Binary(tmp_path / "notes.o")
 
 
-def test_a_magic_number_tells_the_cores(device: Device, lib: Any, ffi: Any) -> None:
+def test_a_magic_number_reports_the_cores(device: Device, lib: Any, ffi: Any) -> None:
     kind = ffi.new("int64_t *")
     with Binary(device_object({"k": b""}), magic=lib.ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE) as binary:
         assert lib.aclrtGetFunctionAttribute(ffi.cast("void *", binary["k"].handle), 1, kind) == 0
@@ -436,9 +436,9 @@ def test_a_magic_number_tells_the_cores(device: Device, lib: Any, ffi: Any) -> N
 def test_offsets_are_those_of_a_c_structure() -> None:
     fields = [("a", ctypes.c_uint8), ("b", ctypes.c_double), ("c", ctypes.c_uint16), ("d", ctypes.c_void_p)]
     structure = type("Structure", (ctypes.Structure,), {"_fields_": fields})
-    told = offsets([parameter(it) for it in ("uint8", "float64", "uint16", "float32[]")])
-    assert told[:-1] == [getattr(structure, name).offset for name, _ in fields]
-    assert told[-1] == ctypes.sizeof(structure)
+    reported = offsets([parameter(it) for it in ("uint8", "float64", "uint16", "float32[]")])
+    assert reported[:-1] == [getattr(structure, name).offset for name, _ in fields]
+    assert reported[-1] == ctypes.sizeof(structure)
     assert kernel.parameter("int8[3]").nbytes == 8
 
 

@@ -355,7 +355,7 @@ def test_products_without_pools(product: str, child: Any) -> None:
         try:
             MemoryPool(Device(0))
         except errors.NotSupported as error:
-            told([error.code, str(error)])
+            reported([error.code, str(error)])
     """
     code, text = child(script, ASCEND_RT_SIM_PRODUCT=product)
     assert code == 207000
@@ -368,6 +368,6 @@ def test_a_pool_needs_a_context(child: Any) -> None:
         try:
             MemoryPool(Device(0))
         except errors.NoContext as error:
-            told(error.code)
+            reported(error.code)
     """
     assert child(script) == 107002

@@ -281,7 +281,7 @@ def test_the_reset_of_the_device_takes_notifies_along(child: Any) -> None:
         notify.close()
         Device(0).set_current()
         with Notify() as other:
-            told(other.id)
+            reported(other.id)
     """
     assert isinstance(child(script), int)
 
@@ -314,20 +314,20 @@ def test_streams_of_another_context_are_refused(notify: Notify, stream: Stream) 
                 refused(stream)
 
 
-def test_a_thread_without_a_context_is_told(notify: Notify, stream: Stream) -> None:
-    told: list[type[BaseException]] = []
+def test_a_thread_without_a_context_is_refused(notify: Notify, stream: Stream) -> None:
+    reported: list[type[BaseException]] = []
 
     def try_all() -> None:
         for use in (Notify, lambda: notify.record(stream), lambda: notify.id, lambda: Notify.open(b"x")):
             try:
                 use()
             except AclError as error:
-                told.append(type(error))
+                reported.append(type(error))
 
     thread = threading.Thread(target=try_all)
     thread.start()
     thread.join()
-    assert told == [NoContext] * 4
+    assert reported == [NoContext] * 4
 
 
 def test_what_is_no_stream_or_notify(notify: Notify, stream: Stream) -> None:
@@ -455,7 +455,7 @@ def test_only_the_exporters_device_waits_for_a_shared_notify(notify: Notify, str
 
 
 @pytest.mark.parametrize("exporter", ["here", "there"])
-def test_a_peer_that_is_killed_stops_nobody(
+def test_a_peer_that_is_killed_stops_no_other(
     exporter: str, device: Device, stream: Stream, other: Stream, process: Any
 ) -> None:
     if exporter == "here":
@@ -540,7 +540,7 @@ with b.as_current():
 refused(Timeout, b.synchronize)
 with CountingNotify() as second:
     assert second.id != counter.id
-told("done")
+reported("done")
 """
     assert counting(script) == "done"
 
@@ -564,7 +564,7 @@ with Context():
 counter.close()
 counter.close()
 refused(ClosedError, counter.record, 1, a)
-told(texts)
+reported(texts)
 """
     operation, condition, timeout = counting(script)
     assert operation == "the operation 'xor' is not one of set, add, or, and"
@@ -594,7 +594,7 @@ def test_products(product: str, child: Any) -> None:
             notify.record(stream)
             notify.wait(stream)
             stream.synchronize()
-            told([
+            reported([
                 code_of(notify.export),
                 code_of(Notify.open, b"no key"),
                 code_of(Notify.reset_all, [notify]),

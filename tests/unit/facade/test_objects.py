@@ -74,7 +74,7 @@ def texts(stream: Stream, event: Event) -> tuple[str, str]:
     return repr(stream), repr(event)
 
 
-def test_streams_and_events_tell_their_device_number_and_state(stream: Stream, device: Device) -> None:
+def test_streams_and_events_report_their_device_number_and_state(stream: Stream, device: Device) -> None:
     event = Event()
     assert repr(event) == f"<ascend_rt.Event {event.handle:#x} on device 0, never recorded>"
     assert repr(stream) == f"<ascend_rt.Stream {stream.id} on device 0, idle>"
@@ -89,7 +89,7 @@ def test_streams_and_events_tell_their_device_number_and_state(stream: Stream, d
     assert repr(event) == "<ascend_rt.Event closed>"
 
 
-def test_a_capture_is_told_and_not_broken(stream: Stream) -> None:
+def test_a_capture_is_reported_and_not_broken(stream: Stream) -> None:
     event = Event()
     with stream.capture():
         event.record(stream)
@@ -105,7 +105,7 @@ def test_a_thread_without_a_context_gets_a_text_too(stream: Stream, lib: Any) ->
         assert text == b"" or re.fullmatch(r"<ascend_rt\.\w+ \w+ on device 0(, \w+)?>", text)
 
 
-def test_other_objects_tell_their_handle(device: Device) -> None:
+def test_other_objects_report_their_handle(device: Device) -> None:
     with Buffer(64) as memory, MemoryPool(device) as pool, Context(0) as context:
         assert repr(memory) == f"<ascend_rt.Buffer {memory.handle:#x} on device 0, 64 bytes>"
         assert repr(memory[8:16]) == f"<ascend_rt.Buffer {memory.handle + 8:#x}, 8 bytes, borrowed>"

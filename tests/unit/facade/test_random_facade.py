@@ -103,6 +103,6 @@ def test_a_product_without_random_numbers(child: Any) -> None:
         try:
             Generator(1, Stream()).uniform(Buffer(64), 0, 1)
         except NotSupported as error:
-            told(error.code)
+            reported(error.code)
     """
     assert child(script, ASCEND_RT_SIM_PRODUCT="310P") == 207000

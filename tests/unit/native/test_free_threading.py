@@ -261,12 +261,12 @@ def test_a_cached_buffer_that_all_threads_close_is_counted_once(device: Device) 
 
 
 def test_objects_are_opened_while_the_hook_for_them_changes(device: Device) -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
 
     def use(number: int) -> None:
         for _ in range(ROUNDS):
             if number == 0:
-                handles.set_on_open(lambda opened: told.append(opened._what))
+                handles.set_on_open(lambda opened: reported.append(opened._what))
                 handles.set_on_open(None)
             else:
                 Event().close()
@@ -276,7 +276,7 @@ def test_objects_are_opened_while_the_hook_for_them_changes(device: Device) -> N
         at_once(use)
     finally:
         handles.set_on_open(before)
-    assert set(told) <= {"event"}
+    assert set(reported) <= {"event"}
 
 
 @pytest.mark.simulator("faults")

@@ -439,7 +439,7 @@ def test_a_copy_is_of_the_array_as_it_is_or_refused(change: Callable[[Any], Any]
 
 
 @pytest.mark.simulator("faults")
-def test_a_failure_in_whose_place_a_signal_handler_raises_is_told_later(
+def test_a_failure_in_whose_place_a_signal_handler_raises_is_reported_later(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def handle(*_: object) -> None:

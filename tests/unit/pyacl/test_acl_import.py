@@ -380,8 +380,8 @@ def test_installing_twice_leaves_one_finder(run) -> None:
 # --- info ------------------------------------------------------------------------------------------------------------
 
 
-def test_info_tells_which_and_why(run, vendor: Path) -> None:
-    def told(**variables: str | Path) -> dict[str, str]:
+def test_info_reports_which_and_why(run, vendor: Path) -> None:
+    def reported(**variables: str | Path) -> dict[str, str]:
         return json.loads(output(run("-m", "ascend_rt", "info", "--backend", "sim", "--json", **variables)))["acl"]
 
     def line(**variables: str | Path) -> str:
@@ -390,10 +390,14 @@ def test_info_tells_which_and_why(run, vendor: Path) -> None:
 
     path = str(vendor / "acl.py")
     none = "there is no other module of that name"
-    assert told() == {"which": "ours", "path": None, "reason": none}
-    assert told(PYTHONPATH=vendor) == {"which": "vendor", "path": path, "reason": "it is installed"}
-    assert told(PYTHONPATH=vendor, ASCEND_RT_PYACL="ours")["which"] == "ours"
-    assert told(ASCEND_RT_PYACL="vendor") == {"which": "vendor", "path": None, "reason": "asked for, but there is none"}
+    assert reported() == {"which": "ours", "path": None, "reason": none}
+    assert reported(PYTHONPATH=vendor) == {"which": "vendor", "path": path, "reason": "it is installed"}
+    assert reported(PYTHONPATH=vendor, ASCEND_RT_PYACL="ours")["which"] == "ours"
+    assert reported(ASCEND_RT_PYACL="vendor") == {
+        "which": "vendor",
+        "path": None,
+        "reason": "asked for, but there is none",
+    }
     assert line() == f"acl          ascend_rt.pyacl, under 'ascend-rt run': {none}"
     assert line(PYTHONPATH=vendor) == f"acl          the vendor's, {path}: it is installed"
     assert line(ASCEND_RT_PYACL="vendor") == "acl          none: asked for, but there is none"

@@ -133,7 +133,7 @@ def test_an_editable_install_outlives_the_environment_of_its_build(
     assert run() == ""
 
 
-def test_an_older_python_is_told_what_it_lacks() -> None:
+def test_an_older_python_is_refused() -> None:
     source = (ROOT / "tools" / "build_backend.py").read_text(encoding="utf-8")
     code = "import sys; sys.version_info = (3, 9, 18); exec(sys.stdin.read())"
     done = subprocess.run([sys.executable, "-c", code], input=source, capture_output=True, text=True, check=False)

@@ -153,7 +153,7 @@ def test_the_vendors_library_does_not_get_to_see_them(run, build, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "reported"),
     [
         (
             "import torch_npu",
@@ -163,9 +163,9 @@ def test_the_vendors_library_does_not_get_to_see_them(run, build, tmp_path: Path
         ("import importlib.util; assert importlib.util.find_spec('torch_npu') is None", []),
     ],
 )
-def test_a_program_that_lacks_the_adapter_is_told_what_to_install(run, code: str, told: list[str]) -> None:
+def test_a_program_that_lacks_the_adapter_is_shown_what_to_install(run, code: str, reported: list[str]) -> None:
     # Hides it if it is installed.
     hide = "import sys; sys.path[:] = [path for path in sys.path if not path.endswith('site-packages')]\n"
     result = run("-m", "ascend_rt", "run", "--backend", "sim", "-c", hide + code)
-    assert (result.returncode != 0) == bool(told), result.stderr
-    assert [line for line in result.stderr.splitlines() if line.startswith("ascend-rt")] == told
+    assert (result.returncode != 0) == bool(reported), result.stderr
+    assert [line for line in result.stderr.splitlines() if line.startswith("ascend-rt")] == reported

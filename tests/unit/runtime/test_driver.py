@@ -104,9 +104,9 @@ def test_a_closed_gate_keeps_callbacks_out_of_python(run) -> None:
             calls.append(_aclrt.lib.ascend_rt_close_gate(0))
         entry = _aclrt.lib.ascend_rt_release_entry
         entry(_aclrt.ffi.NULL)
-        assert calls == [1], "closing tells that one callback is inside"
+        assert calls == [1], "closing reports that one callback is inside"
         entry(_aclrt.ffi.NULL)
-        assert calls == [1], "the closed gate lets nobody in"
+        assert calls == [1], "the closed gate lets no thread in"
         assert _aclrt.lib.ascend_rt_close_gate(0) == 0
         _aclrt.lib.ascend_rt_open_gate()
         entry(_aclrt.ffi.NULL)

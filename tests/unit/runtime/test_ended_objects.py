@@ -264,8 +264,8 @@ def test_an_ended_object_says_why_it_cannot_be_used(answers: Answers) -> None:
     uses = {name: found for name, found in answers.items() if not name.startswith(SILENT)}
     for name, found in uses.items():
         for outcome, _ in found:
-            is_told = outcome.startswith("InvalidHandle: ") and "has ended, because device 0 was reset" in outcome
-            assert is_told or (outcome == "" and name.partition(".")[2] in QUIET), (name, outcome)
+            is_reported = outcome.startswith("InvalidHandle: ") and "has ended, because device 0 was reset" in outcome
+            assert is_reported or (outcome == "" and name.partition(".")[2] in QUIET), (name, outcome)
 
 
 def test_closing_and_collecting_an_ended_object_is_silent(answers: Answers) -> None:

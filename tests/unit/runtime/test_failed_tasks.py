@@ -47,10 +47,10 @@ CODE = 507015
 PACKAGE = str(Path(failures.__file__).parent)
 
 
-@pytest.fixture(params=["told by a callback", "found by asking"])
+@pytest.fixture(params=["reported by a callback", "found by asking"])
 def _library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test as on a library that has exception callbacks, and as on an older one, which must be asked."""
-    monkeypatch.setattr(failures, "needs_polling", request.param != "told by a callback")
+    monkeypatch.setattr(failures, "needs_polling", request.param != "reported by a callback")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def copies(device: Device, _library: None) -> Iterator[Callable[[Stream], None]]
     to.close()
 
 
-def told(function: Callable[[], Any]) -> int:
+def reported(function: Callable[[], Any]) -> int:
     """Return the code of the failed task that a function raises, or 0."""
     try:
         function()
@@ -113,7 +113,7 @@ def test_what_the_block_has_raised_is_not_raised_twice(copies: Any) -> None:
 def test_closing_raises_and_closes(copies: Any) -> None:
     stream = Stream()
     copies(stream)
-    assert told(stream.close) == CODE
+    assert reported(stream.close) == CODE
     assert stream.is_closed
     stream.close()
 
@@ -123,7 +123,7 @@ def test_closing_waits_for_the_failure(copies: Any, device: Device) -> None:
 
     def close() -> None:
         device.set_current()
-        codes.append(told(stream.close))
+        codes.append(reported(stream.close))
 
     with Latch(stream):
         copies(stream)
@@ -133,19 +133,19 @@ def test_closing_waits_for_the_failure(copies: Any, device: Device) -> None:
     assert codes == [CODE]
 
 
-def test_a_failure_that_was_told_is_not_told_by_closing(copies: Any) -> None:
+def test_a_failure_that_was_reported_is_not_reported_by_closing(copies: Any) -> None:
     stream = Stream()
     copies(stream)
-    assert told(stream.synchronize) == CODE
-    assert told(stream.close) == 0
+    assert reported(stream.synchronize) == CODE
+    assert reported(stream.close) == 0
 
 
-def test_the_same_failure_again_is_told_by_closing(copies: Any) -> None:
+def test_the_same_failure_again_is_reported_by_closing(copies: Any) -> None:
     stream = Stream()
     copies(stream)
-    assert told(stream.synchronize) == CODE
+    assert reported(stream.synchronize) == CODE
     copies(stream)
-    assert told(stream.close) == CODE
+    assert reported(stream.close) == CODE
 
 
 def test_closing_that_fails_keeps_the_failure(copies: Any) -> None:
@@ -155,7 +155,7 @@ def test_closing_that_fails_keeps_the_failure(copies: Any) -> None:
         sim.fail_call("aclrtDestroyStream", 507899)
         with pytest.raises(AclError, match="fault injection"):
             stream.close()
-    assert told(stream.close) == CODE
+    assert reported(stream.close) == CODE
 
 
 @pytest.fixture
@@ -186,30 +186,32 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, lib: Any) -> Callable[[str, Calla
 
 
 @pytest.mark.parametrize("look", [Stream.synchronize, Stream.close, Stream.check, lambda stream: stream.is_done])
-def test_a_report_that_an_interrupt_has_replaced_is_told(
+def test_a_report_that_an_interrupt_has_replaced_is_reported(
     copies: Any, interrupt: Any, look: Callable[[Stream], None]
 ) -> None:
     stream = Stream()
     copies(stream)
     interrupt("_end_wait", stream.synchronize)
-    assert told(lambda: look(stream)) == CODE
-    assert told(stream.close) == (0 if look in (Stream.synchronize, Stream.close) else CODE)
-    assert told(stream.close) == 0
+    assert reported(lambda: look(stream)) == CODE
+    assert reported(stream.close) == (0 if look in (Stream.synchronize, Stream.close) else CODE)
+    assert reported(stream.close) == 0
 
 
 @pytest.mark.parametrize("function", ["_finish", "aclrtDestroyStream"])
-def test_a_report_that_an_interrupt_of_closing_has_replaced_is_told(copies: Any, interrupt: Any, function: str) -> None:
+def test_a_report_that_an_interrupt_of_closing_has_replaced_is_reported(
+    copies: Any, interrupt: Any, function: str
+) -> None:
     stream = Stream()
     copies(stream)
     interrupt(function, stream.close)
     new = Stream()  # which may have the handle
-    assert told(stream.close) == CODE
+    assert reported(stream.close) == CODE
     assert stream.is_closed
-    assert told(stream.close) == told(new.close) == 0
+    assert reported(stream.close) == reported(new.close) == 0
 
 
 @pytest.mark.parametrize("look", ["device", "stream", "close"])
-def test_a_report_that_an_interrupt_of_a_device_has_replaced_is_told(
+def test_a_report_that_an_interrupt_of_a_device_has_replaced_is_reported(
     copies: Any, interrupt: Any, device: Device, look: str
 ) -> None:
     if failures.needs_polling and look != "device":
@@ -218,21 +220,21 @@ def test_a_report_that_an_interrupt_of_a_device_has_replaced_is_told(
         looks = {"device": device.synchronize, "stream": stream.synchronize, "close": stream.close}
         copies(stream)
         interrupt("ascend_rt_synchronize_device", device.synchronize)
-        assert told(looks[look]) == CODE
-        assert told(device.synchronize) == told(stream.close) == 0
+        assert reported(looks[look]) == CODE
+        assert reported(device.synchronize) == reported(stream.close) == 0
 
 
 @pytest.mark.parametrize("function", ["ascend_rt_synchronize_device", "aclrtDestroyContext"])
-def test_a_report_that_an_interrupt_of_a_context_has_replaced_is_told(
+def test_a_report_that_an_interrupt_of_a_context_has_replaced_is_reported(
     copies: Any, interrupt: Any, function: str
 ) -> None:
     context = Context(0)
     with context:
         copies(Stream.default())
     interrupt(function, context.close)
-    assert told(context.close) == CODE
+    assert reported(context.close) == CODE
     assert context.is_closed
-    assert told(context.close) == 0
+    assert reported(context.close) == 0
 
 
 class Boom(Exception):
@@ -315,7 +317,7 @@ def test_no_line_loses_a_failure(
             except TaskFailed as error:
                 codes.append(error.code)
         for look in (device.synchronize, stream.close, stream.close):
-            codes.append(told(look))
+            codes.append(reported(look))
         if CODE not in codes:
             lost.append(line)
     assert lost == []
@@ -328,7 +330,7 @@ def test_a_wait_that_is_too_short_keeps_what_an_earlier_one_left(copies: Any, in
         interrupt("_end_wait", stream.synchronize)
         with Latch(stream), pytest.raises(Timeout):
             stream.synchronize(timeout=0.001)
-        assert told(stream.synchronize) == CODE
+        assert reported(stream.synchronize) == CODE
 
 
 def test_a_refused_wait_keeps_what_an_earlier_one_left(copies: Any, interrupt: Any) -> None:
@@ -336,28 +338,28 @@ def test_a_refused_wait_keeps_what_an_earlier_one_left(copies: Any, interrupt: A
         copies(stream)
         interrupt("_end_wait", stream.synchronize)
         sim.fail_call("aclrtSynchronizeStream", 107002)
-        assert told(stream.synchronize) == CODE
+        assert reported(stream.synchronize) == CODE
         stream.synchronize()
 
 
-def test_closing_a_context_tells_and_closes(copies: Any) -> None:
+def test_closing_a_context_reports_and_closes(copies: Any) -> None:
     context = Context(0)
     with context:
         copies(Stream.default())
-    assert told(context.close) == CODE
+    assert reported(context.close) == CODE
     assert context.is_closed
     context.close()
 
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["CONTINUE", "STOP"])
-def test_closing_a_context_does_not_tell_again(mode: int, copies: Any, lib: Any) -> None:
+def test_closing_a_context_does_not_report_again(mode: int, copies: Any, lib: Any) -> None:
     context = Context(0)
     with context:
         stream = Stream.default()
         assert lib.aclrtSetStreamFailureMode(stream._handle, mode) == 0
         copies(stream)
-        assert told(stream.synchronize) == CODE
-    assert told(context.close) == 0
+        assert reported(stream.synchronize) == CODE
+    assert reported(context.close) == 0
 
 
 def test_discarding_warns(copies: Any) -> None:
@@ -377,18 +379,18 @@ def test_dropping_the_work_drops_the_failure(copies: Any) -> None:
     assert stream.is_closed
 
 
-def test_an_event_tells_what_was_recorded_before_the_report(copies: Any) -> None:
+def test_an_event_reports_what_was_recorded_before_the_report(copies: Any) -> None:
     with Stream() as stream, Event() as event:
         event.record(stream)
         assert event.is_done
         copies(stream)
         event.record(stream)
-        assert told(event.synchronize) == CODE
-        assert told(lambda: event.is_done) == CODE
-        assert told(lambda: event.synchronize(timeout=1)) == CODE
-        assert told(stream.synchronize) == CODE
-        assert told(stream.synchronize) == 0
-        assert told(event.synchronize) == CODE  # the work before its record has failed, and that stays true
+        assert reported(event.synchronize) == CODE
+        assert reported(lambda: event.is_done) == CODE
+        assert reported(lambda: event.synchronize(timeout=1)) == CODE
+        assert reported(stream.synchronize) == CODE
+        assert reported(stream.synchronize) == 0
+        assert reported(event.synchronize) == CODE  # the work before its record has failed, and that stays true
         event.record(stream)
         assert event.is_done
         event.synchronize()
@@ -396,17 +398,17 @@ def test_an_event_tells_what_was_recorded_before_the_report(copies: Any) -> None
 
 @pytest.mark.usefixtures("device", "_library")
 @pytest.mark.parametrize("uses_memory", [False, True])
-def test_an_event_tells_what_only_the_report_has_told(uses_memory: bool, lib: Any) -> None:
+def test_an_event_reports_what_only_the_report_has_reported(uses_memory: bool, lib: Any) -> None:
     with Stream() as stream, Event() as event, Buffer(64) as memory:
         if uses_memory:
             fill_async(memory, 0, stream)
         event.record(stream)
         assert lib.aclrtSynchronizeStream(stream._handle) == 0
         sim.fail_call("aclrtSynchronizeStream", CODE)  # no callback is called for that
-        assert told(stream.synchronize) == CODE
-        assert told(lambda: event.is_done) == CODE
-        assert told(event.synchronize) == CODE
-        assert told(lambda: event.synchronize(timeout=1)) == CODE
+        assert reported(stream.synchronize) == CODE
+        assert reported(lambda: event.is_done) == CODE
+        assert reported(event.synchronize) == CODE
+        assert reported(lambda: event.synchronize(timeout=1)) == CODE
         event.record(stream)
         event.synchronize()
 
@@ -417,26 +419,26 @@ def test_a_report_that_was_made_to_others_ends_the_failure(copies: Any, lib: Any
         event.record(stream)
         assert lib.aclrtSynchronizeStream(stream._handle) == CODE  # as another package does that uses the stream
         is_known = not failures.needs_polling  # otherwise no other object can know
-        assert told(event.synchronize) == (CODE if is_known else 0)
-        assert told(stream.check) == (CODE if is_known else 0)
-        assert told(stream.synchronize) == 0
+        assert reported(event.synchronize) == (CODE if is_known else 0)
+        assert reported(stream.check) == (CODE if is_known else 0)
+        assert reported(stream.synchronize) == 0
         stream.check()
-        assert told(event.synchronize) == (CODE if is_known else 0)
+        assert reported(event.synchronize) == (CODE if is_known else 0)
         event.record(stream)
         event.synchronize()
         stream.synchronize(timeout=1)
 
 
-def test_a_stream_that_is_done_tells(copies: Any) -> None:
+def test_a_stream_that_is_done_reports(copies: Any) -> None:
     with Stream() as stream:
         copies(stream)
         event = stream.record()
-        assert told(lambda: stream.is_done) == CODE
-        assert told(stream.check) == CODE
-        assert told(stream.synchronize) == CODE
+        assert reported(lambda: stream.is_done) == CODE
+        assert reported(stream.check) == CODE
+        assert reported(stream.synchronize) == CODE
         assert stream.is_done
         stream.check()
-        assert told(event.synchronize) == CODE
+        assert reported(event.synchronize) == CODE
 
 
 def test_other_streams_have_not_failed(copies: Any) -> None:
@@ -447,14 +449,14 @@ def test_other_streams_have_not_failed(copies: Any) -> None:
         assert event.is_done
         assert other.is_done
         other.synchronize()
-        assert told(failing.synchronize) == CODE
+        assert reported(failing.synchronize) == CODE
 
 
 def test_a_new_stream_with_the_number_of_a_failed_one_is_sound(copies: Any) -> None:
     old = Stream()
     copies(old)
     number = old.id
-    assert told(old.close) == CODE
+    assert reported(old.close) == CODE
     with Stream() as new:
         assert new.id == number
         event = new.record()
@@ -466,12 +468,12 @@ def test_all_objects_of_a_stream_know(copies: Any) -> None:
     with Stream() as stream:
         copies(stream)
         event = Stream.from_handle(stream.handle).record()
-        assert told(event.synchronize) == CODE
-        assert told(Stream.from_handle(stream.handle).synchronize) == CODE
-        assert told(stream.synchronize) == 0
+        assert reported(event.synchronize) == CODE
+        assert reported(Stream.from_handle(stream.handle).synchronize) == CODE
+        assert reported(stream.synchronize) == 0
 
 
-def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.MonkeyPatch, copies: Any) -> None:
+def test_a_device_reports_for_all_its_streams(device: Device, monkeypatch: pytest.MonkeyPatch, copies: Any) -> None:
     if failures.needs_polling:
         pytest.skip("the stream of a failure is known from a callback only")
     with Stream() as stream:
@@ -481,12 +483,12 @@ def test_a_device_tells_for_all_its_streams(device: Device, monkeypatch: pytest.
             device.synchronize()
         assert failed.value.task is not None
         assert failed.value.task.stream == stream.id
-        assert told(event.synchronize) == CODE
+        assert reported(event.synchronize) == CODE
         event.record(stream)
         event.synchronize()
 
 
-def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None:
+def test_a_device_reports_for_no_other_device(device: Device, copies: Any) -> None:
     if Device.count() < 2:
         pytest.skip("needs two devices")
     if failures.needs_polling:
@@ -494,12 +496,12 @@ def test_a_device_tells_for_no_other_device(device: Device, copies: Any) -> None
     with Device(device.id + 1), Stream() as there, Buffer(64) as to:
         sim.fail_task(CODE, there)
         copy_async(to, PinnedBuffer(64), there)
-        assert told(there.record().synchronize) == CODE
+        assert reported(there.record().synchronize) == CODE
         with device, Stream() as here:
             copies(here)
-            assert told(device.synchronize) == CODE
-        assert told(there.check) == CODE
-        assert told(there.synchronize) == CODE
+            assert reported(device.synchronize) == CODE
+        assert reported(there.check) == CODE
+        assert reported(there.synchronize) == CODE
 
 
 def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copies: Any, lib: Any, ffi: Any) -> None:
@@ -520,17 +522,17 @@ def test_a_borrowed_stream_of_another_device_has_not_failed(device: Device, copi
             event.synchronize()
             assert borrowed.id == failed.id
         copies(failed)
-        assert told(failed.check) == CODE
+        assert reported(failed.check) == CODE
         with Device(device.id + 1):
             borrowed.check()
             event.synchronize()
             borrowed.synchronize()
             for other in others:
                 assert lib.aclrtDestroyStream(other[0]) == 0
-        assert told(failed.synchronize) == CODE
+        assert reported(failed.synchronize) == CODE
 
 
-def test_a_device_tells_for_the_current_context_alone(device: Device, copies: Any) -> None:
+def test_a_device_reports_for_the_current_context_alone(device: Device, copies: Any) -> None:
     if failures.needs_polling:
         pytest.skip("the stream of a failure is known from a callback only")
     contexts = first, second = Context(), Context()
@@ -543,8 +545,8 @@ def test_a_device_tells_for_the_current_context_alone(device: Device, copies: An
         device.synchronize()
     for stream, context, code in zip(streams, contexts, (0, CODE), strict=True):
         with context:
-            assert told(stream.check) == code
-            assert told(stream.close) == code
+            assert reported(stream.check) == code
+            assert reported(stream.close) == code
     second.close()
     first.close()
 
@@ -571,7 +573,7 @@ def test_more_failures_than_are_kept(device: Device) -> None:
         for _ in range(1000):
             sim.fail_task(507014, many)
             copy_async(to, source, many)
-        assert told(many.synchronize) == 507014
+        assert reported(many.synchronize) == 507014
         with pytest.raises(TaskFailed) as failed:
             one.synchronize()
         assert failed.value.code == CODE

@@ -40,7 +40,7 @@ print(lib.aclrtSynchronizeDevice(), lib.aclrtSynchronizeDevice())
 """,
         ["507046", "507015 0"],
     ),
-    "the first failure of several streams is told, and all are": (
+    "the first failure of several streams is reported, and all are": (
         """
 for stream, code in ((a, 507015), (b, 507017)):
     sim.fail_task(code, stream)
@@ -49,7 +49,7 @@ print(lib.aclrtSynchronizeDevice(), lib.aclrtSynchronizeStream(raw(b)))
 """,
         ["507015 0"],
     ),
-    "what a stream has told the device does not tell again, and the next failure is not missed": (
+    "what a stream has reported the device does not report again, and the next failure is not missed": (
         """
 print(lib.aclrtSynchronizeDevice(), end=" ")
 for code in (507015, 507017):
@@ -107,7 +107,7 @@ print(calls)
 """,
         ["507015 []", "[]"],
     ),
-    "STOP: who waits already is told": (
+    "STOP: a wait that has begun fails": (
         """
 stop_mode(a)
 here, there = Latch(a), Latch(b)
@@ -242,7 +242,7 @@ device.set_current()
 """,
         ["507007", "0 107002"],
     ),
-    "a slow exception callback holds up nobody": (
+    "a slow exception callback holds up no other thread": (
         """
 let_go, called = threading.Event(), threading.Event()
 @ffi.callback("void(aclrtExceptionInfo *)")

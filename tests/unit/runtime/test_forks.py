@@ -64,10 +64,10 @@ def run_forking(run: Any, under_test: dict[str, str]) -> Any:
 
 def test_objects_of_the_parent_can_be_dropped_and_closed_while_all_locks_were_held(run_forking: Any) -> None:
     run_forking("""
-stream, buffer, allocator, told = Stream(), Buffer(4096), CachingAllocator(), []
+stream, buffer, allocator, reported = Stream(), Buffer(4096), CachingAllocator(), []
 kept, event = buffer[:16], stream.record()
 has_callbacks = supports("aclrtExceptionInfoCallbackRegister")
-subscription = on_task_failed(told.append) if has_callbacks else None
+subscription = on_task_failed(reported.append) if has_callbacks else None
 cached = allocator.allocate(64)
 context = Context(0)
 device.set_current()

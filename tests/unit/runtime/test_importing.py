@@ -35,17 +35,17 @@ from ascend_rt import *
     assert result.stdout.splitlines() == ["ascend_rt.sim MemcpyKind Latch", "False True"], result.stderr
 
 
-def test_type_checkers_are_told_the_names_that_are_imported_later() -> None:
+def test_type_checkers_know_the_names_that_are_imported_later() -> None:
     source = ast.parse(Path(ascend_rt.__file__).read_text(encoding="utf-8"))
     block = next(node for node in source.body if isinstance(node, ast.If))  # if TYPE_CHECKING
-    told = {
+    reported = {
         (node.module.removeprefix("ascend_rt").lstrip("."), alias.name)
         for node in block.body
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ascend_rt")
         for alias in node.names
     }
     found = {(module, name) for module, names in ascend_rt._NAMES.items() for name in names.split()}
-    assert found == {(module, name) for module, name in told if module}
+    assert found == {(module, name) for module, name in reported if module}
     assert {name for _, name in found} | {"__version__"} == set(ascend_rt.__all__)
 
 

@@ -231,7 +231,7 @@ print(submitted == FULL, stream.is_done)
 
 @pytest.mark.parametrize("again", ["stream.synchronize", "stream.close"])
 @pytest.mark.simulator("faults")
-def test_a_failure_that_the_wait_takes_along_is_told(interrupted: Interrupted, again: str, backend: str) -> None:
+def test_a_failure_that_the_wait_takes_along_is_reported(interrupted: Interrupted, again: str, backend: str) -> None:
     if backend != "sim":
         pytest.skip("needs a task that fails on demand")
     done = interrupted(f"""
@@ -251,11 +251,11 @@ except TaskFailed as error:
 
 @pytest.mark.simulator("faults")
 @pytest.mark.parametrize("wait", ["device.synchronize", WAITS["device with a limit"]])
-def test_a_failure_that_the_wait_for_a_device_takes_along_is_told_by_that_context(
+def test_a_failure_that_the_wait_for_a_device_takes_along_is_reported_by_that_context(
     interrupted: Interrupted, wait: str
 ) -> None:
     done = interrupted(f"""
-def told(wait):
+def reported(wait):
     try:
         wait()
     except TaskFailed as error:
@@ -266,10 +266,10 @@ print(interrupted({wait}))
 gate.record(opener)
 while is_waiting():
     time.sleep(0.001)  # until the call that was left behind has returned
-print(told(Device(1).synchronize))
+print(reported(Device(1).synchronize))
 with Context(0):
-    print(told(device.synchronize))
-print(told({wait}), told(device.synchronize))
+    print(reported(device.synchronize))
+print(reported({wait}), reported(device.synchronize))
 """)
     assert (done.stdout, done.stderr) == ("interrupted\nNone\nNone\n507015 None\n", "")
 
@@ -279,7 +279,7 @@ def test_the_end_of_the_program_does_not_wait_for_what_was_left(interrupted: Int
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_interrupt_that_nobody_catches_ends_the_program(interrupted: Interrupted) -> None:
+def test_an_interrupt_that_is_not_caught_ends_the_program(interrupted: Interrupted) -> None:
     # The stream still waits for its gate at the end of the program, which gives it less time than usual.
     end_soon = "from ascend_rt._runtime import lifecycle\nlifecycle._WORK_MS = 100\n"
     done = interrupted(end_soon + "threading.Thread(target=interrupt).start()\nstream.synchronize()")

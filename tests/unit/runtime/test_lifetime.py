@@ -370,14 +370,14 @@ def test_we_finalize_only_what_we_initialised() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "0 0\n", "")
 
 
-def test_without_a_free_descriptor_a_failure_is_told_and_all_is_given_back() -> None:
+def test_without_a_free_descriptor_a_failure_is_reported_and_all_is_given_back() -> None:
     ended = run_script(
         """
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         late = {"ascend_rt._generated.error_table", "ascend_rt._generated.functions"}  # what failures and exits need
         if rt.library().backend == "cann":
-            late.remove("ascend_rt._generated.functions")  # which has told what the library lacks
+            late.remove("ascend_rt._generated.functions")  # which has reported what the library lacks
         assert not late & set(sys.modules)
         with contextlib.suppress(OSError):
             while True:
@@ -409,7 +409,7 @@ def test_a_configuration_before_us_is_the_only_one(child: Any, tmp_path: Path) -
             refusal = pickle.loads(pickle.dumps(error))
         codes.append(lib.aclInit(sys.argv[1].encode()))
         Device(0).set_current()
-        told([codes, refusal.code, refusal.function, refusal.message, refusal.hint])
+        reported([codes, refusal.code, refusal.function, refusal.message, refusal.hint])
     """
     codes, code, function, message, hint = child(script, path)
     assert (codes, code, function) == ([0, 0, 0], 100000, "aclInit")
@@ -494,11 +494,11 @@ def test_what_runs_if_no_thread_can_be_started() -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         copy_async(memory, pinned, a)
         b.wait(a)
-        b.synchronize()  # helps: there is nobody else
+        b.synchronize()  # helps: no other thread is there
         rt.copy(received, memory)
         assert np.all(received == 3)
         try:
-            a.launch_host_func(print, "there is nobody to run it")
+            a.launch_host_func(print, "no thread is there to run it")
         except rt.errors.AclError as error:
             assert error.code == 207005, error
         a.synchronize()

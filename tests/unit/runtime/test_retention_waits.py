@@ -312,7 +312,7 @@ def test_a_query_asks_the_stream_if_the_event_is_lost(
     assert alive(kept) == []
 
 
-def test_an_event_that_is_recorded_again_on_its_stream_tells_when_that_is_complete(
+def test_an_event_that_is_recorded_again_on_its_stream_reports_when_that_is_complete(
     stream: Stream, other: Stream, lib: Any
 ) -> None:
     kept = fill_and_forget(stream)

@@ -126,25 +126,25 @@ def test_settings_that_are_not_understood(double: Path, environment: dict[str, s
 
 
 LATE = """
-told = []
+reported = []
 
 @ffi.callback("void(aclrtExceptionInfo *)")
-def tell(info):
-    told.append([time.monotonic(), lib.aclrtGetErrorCodeFromExceptionInfo(info),
+def report(info):
+    reported.append([time.monotonic(), lib.aclrtGetErrorCodeFromExceptionInfo(info),
                  lib.aclrtGetStreamIdFromExceptionInfo(info), lib.aclrtGetDeviceIdFromExceptionInfo(info)])
 
-ok(lib.REGISTER(tell))
+ok(lib.REGISTER(report))
 number, block = ffi.new("int32_t *"), new("void *", "aclrtMalloc", 64, 0)
 ok(lib.aclrtStreamGetId(stream, number))
 ok(lib.aclsimFailTask(stream, 1, 507015))
 begin = time.monotonic()
 ok(lib.aclrtMemsetAsync(block, 64, 0, 64, stream))
 assert lib.aclrtSynchronizeStream(stream) == 507015
-was_late = not told
-while not told:
+was_late = not reported
+while not reported:
     time.sleep(0.01)
-assert told[0][1:] == [507015, number[0], 0]
-assert (was_late, told[0][0] - begin >= 0.3) == (IS_LATE, IS_LATE), told
+assert reported[0][1:] == [507015, number[0], 0]
+assert (was_late, reported[0][0] - begin >= 0.3) == (IS_LATE, IS_LATE), reported
 """
 
 
@@ -332,7 +332,7 @@ def session(tmp_path: Path, environment: dict[str, str], double: Path) -> Sessio
     return start
 
 
-def test_a_session_outlives_deaths_and_tells_apart_how_tests_end(session: Session) -> None:
+def test_a_session_outlives_deaths_and_reports_apart_how_tests_end(session: Session) -> None:
     ended = session(SESSION)
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout + ended.stderr
     summary = ended.stdout.partition(" short test summary info ")[0]  # which repeats the output of tests apart in CI

@@ -46,7 +46,7 @@ def test_results_are_read(tool: ModuleType, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "reported"),
     [
         ({}, []),
         ({"TestStream::test_b": "failed: for a reason that somebody wrote down"}, []),
@@ -55,8 +55,8 @@ def test_results_are_read(tool: ModuleType, tmp_path: Path) -> None:
         ({"TestStream::test_e": "passed"}, ["TestStream::test_e: not run; recorded: passed"]),
     ],
 )
-def test_results_are_compared(tool: ModuleType, changed: dict[str, str], told: list[str]) -> None:
-    assert list(tool.differences(FOUND | changed, FOUND)) == told
+def test_results_are_compared(tool: ModuleType, changed: dict[str, str], reported: list[str]) -> None:
+    assert list(tool.differences(FOUND | changed, FOUND)) == reported
 
 
 def test_what_is_recorded_gives_a_reason_for_all_that_does_not_pass() -> None:

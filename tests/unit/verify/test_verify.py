@@ -49,7 +49,7 @@ def test_other_products_are_not_compared_with_the_recordings(verify: Verify, rep
 
 
 @pytest.mark.full
-def test_without_a_terminal_a_line_tells_of_each_section(verify: Verify) -> None:
+def test_without_a_terminal_a_line_reports_of_each_section(verify: Verify) -> None:
     ended = verify("--smoke", "--only", "g02_init,g10_device,fact_4.6,limits")
     assert ended.stderr.splitlines() == ["recordings: 2 of 2", "facts: 1 of 1", f"limits: {len(CASES)} of {len(CASES)}"]
 

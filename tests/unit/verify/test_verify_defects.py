@@ -219,7 +219,7 @@ class TestDefects:
         assert [found["error"]["state"] for found in report()["limits"].values()] == ["crashed"] * 8
 
     @pytest.mark.full
-    def test_results_are_told_though_they_cannot_be_saved(self, on: Verify, tmp_path: Path) -> None:
+    def test_results_are_reported_though_they_cannot_be_saved(self, on: Verify, tmp_path: Path) -> None:
         (tmp_path / "there").mkdir()
         moving = f'rename("{tmp_path}/there", "{tmp_path}/elsewhere"); return 507008;'
         ended = on("--output", "there/it.json", aclInit=moving)

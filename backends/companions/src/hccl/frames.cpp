@@ -150,80 +150,94 @@ void Network::read(Other &from, std::vector<Question> &questions) {
 
 // Prepares for the payload of the frame, if it has one.
 void Network::take(Other &from, std::vector<Question> &questions) {
-    const Frame &frame = from.frame;
     from.payload_left = 0;
     from.payload_to = nullptr;
     from.into = nullptr;
     from.arriving = nullptr;
+    if (!take_frame(from, questions)) {
+        lose(from, "sent something that no rank sends");
+    } else if (from.payload_left == 0 && from.lost.empty()) {
+        take_payload(from);
+    }
+}
+
+bool Network::take_frame(Other &from, std::vector<Question> &questions) {
+    const Frame &frame = from.frame;
     switch (frame.type) {
         case Type::Deposit:
             if (from.inbox == nullptr || !Inbox::may_hold({frame.address, frame.offer}, frame.size)) {
-                return lose(from, "sent something that no rank sends");
+                return false;
             }
             take_message(from);
-            break;
+            return true;
         case Type::Message:
         case Type::Offer:
             take_message(from);
-            break;
+            return true;
         case Type::Outbox:
             if (auto pages = SharedPages::open(from.peer.process, frame.address, frame.offer)) {
                 from.inbox = std::make_unique<Inbox>(std::move(pages));
             }
             queue(from, {Type::Mapped, from.inbox == nullptr ? 1 : 0, {}, {}, 0, 0, 0}, nullptr, 0);
-            break;
+            return true;
         case Type::Mapped:
-            if (from.outbox == nullptr || from.is_outbox_mapped) {
-                return lose(from, "sent something that no rank sends");
-            }
-            from.shares_memory = from.is_outbox_mapped = frame.code == 0;
-            if (from.is_outbox_mapped) {
-                from.outbox->close_file();
-            } else {
-                from.outbox.reset();
-            }
-            break;
-        case Type::Wanted: {
-            const auto offer = sendings_.find(frame.offer);
-            if (offer != sendings_.end() && (offer->second->rank != from.rank || offer->second->size != frame.size)) {
-                return lose(from, "sent something that no rank sends");
-            }
-            if (offer != sendings_.end()) {
-                const Frame answer{Type::Message, 0, frame.key, frame.signature, frame.size, 0, frame.offer};
-                queue(from, answer, offer->second->data, frame.size, offer->second);
-            }
-            break;
-        }
-        case Type::Taken: {
-            const auto offer = sendings_.find(frame.offer);
-            if (offer != sendings_.end()) {
+            return take_mapped(from);
+        case Type::Wanted:
+            return take_wanted(from);
+        case Type::Taken:
+            if (const auto offer = sendings_.find(frame.offer); offer != sendings_.end()) {
                 offer->second->is_done = true;
                 wake_all();
             }
-            break;
-        }
+            return true;
         case Type::Question:
             questions.push_back({from.rank, frame.key.number});
-            break;
+            return true;
         case Type::Bye:
             lose(from, "has destroyed the communicator", kForEnd);
-            break;
+            return true;
         case Type::Failed:
         case Type::Answer:
         case Type::Post:
             if (frame.size > kLongestText) {
-                return lose(from, "sent something that no rank sends");
+                return false;
             }
             from.text.resize(frame.size);
             from.payload_to = from.text.data();
             from.payload_left = frame.size;
-            break;
+            return true;
         default:
-            return lose(from, "sent something that no rank sends");
+            return false;
     }
-    if (from.payload_left == 0 && from.lost.empty()) {
-        take_payload(from);
+}
+
+// The other rank has mapped this one's outbox, or cannot.
+bool Network::take_mapped(Other &from) {
+    if (from.outbox == nullptr || from.is_outbox_mapped) {
+        return false;
     }
+    from.shares_memory = from.is_outbox_mapped = from.frame.code == 0;
+    if (from.is_outbox_mapped) {
+        from.outbox->close_file();
+    } else {
+        from.outbox.reset();
+    }
+    return true;
+}
+
+// The other rank asks for what was offered, because it cannot read it.
+bool Network::take_wanted(Other &from) {
+    const Frame &frame = from.frame;
+    const auto offer = sendings_.find(frame.offer);
+    if (offer == sendings_.end()) {
+        return true;
+    }
+    if (offer->second->rank != from.rank || offer->second->size != frame.size) {
+        return false;
+    }
+    const Frame answer{Type::Message, 0, frame.key, frame.signature, frame.size, 0, frame.offer};
+    queue(from, answer, offer->second->data, frame.size, offer->second);
+    return true;
 }
 
 // Finds the place of a message: that where it is expected, or a new one.

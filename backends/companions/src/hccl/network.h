@@ -165,6 +165,10 @@ class Network {
     void fail_for_memory();
     void read(Other &from, std::vector<Question> &questions);
     void take(Other &from, std::vector<Question> &questions);  // a whole frame has come
+    // Return false for a frame that no rank sends.
+    bool take_frame(Other &from, std::vector<Question> &questions);
+    bool take_mapped(Other &from);
+    bool take_wanted(Other &from);
     void take_message(Other &from);
     void take_payload(Other &from);
     void lose(Other &other, const std::string &how, std::chrono::seconds grace = {});

@@ -109,7 +109,7 @@ void require_matching(const Communicator &communicator, const std::vector<Messag
 struct Group {
     struct Part {
         std::shared_ptr<Communicator> communicator;
-        aclrtContext context;  // of the calls: a thread may be the ranks of several devices
+        aclrtContext context;  // context of the calls: a thread may be the ranks of several devices
         aclrtStream stream;
         std::vector<Message> messages;
     };

@@ -28,8 +28,8 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
         const auto created = create_context(sim.machine, device, /*primary=*/false);
         *context = created->handle();
         thread_context() = {created->handle(), nullptr};
-        tell_stream_state(sim.machine.state_callbacks, lock, created->default_stream->handle(),
-                          ACL_RT_STREAM_STATE_CREATE_POST);
+        report_stream_state(sim.machine.state_callbacks, lock, created->default_stream->handle(),
+                            ACL_RT_STREAM_STATE_CREATE_POST);
     });
 }
 

@@ -51,18 +51,18 @@ void reset_device(Simulator &sim, Lock &lock, std::int32_t id, bool force) REQUI
         return;
     }
     require_set_device(sim, id);
-    tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
+    report_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_PRE);
     Device &device = require_set_device(sim, id);
     release_device(sim, lock, device, force);
-    tell_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
+    report_device_state(sim.machine.state_callbacks, lock, id, ACL_RT_DEVICE_STATE_RESET_POST);
 }
 
 void set_device(Simulator &sim, Lock &lock, Device &device) REQUIRES(engine_lock) {
     const bool is_first = device.set_count == 0;
     enter_device(sim.machine, device);
     if (is_first) {
-        tell_stream_state(sim.machine.state_callbacks, lock, device.primary->default_stream->handle(),
-                          ACL_RT_STREAM_STATE_CREATE_POST);
+        report_stream_state(sim.machine.state_callbacks, lock, device.primary->default_stream->handle(),
+                            ACL_RT_STREAM_STATE_CREATE_POST);
     }
 }
 
@@ -120,9 +120,9 @@ aclError aclrtSetDevice(int32_t deviceId) {
     return entry(Function::aclrtSetDevice, [&](Simulator &sim, Lock &lock) REQUIRES(engine_lock) {
         Device &device = require_device(sim, deviceId);
         require_not_lost(device);
-        tell_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
+        report_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
         set_device(sim, lock, device);
-        tell_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_POST);
+        report_device_state(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_STATE_SET_POST);
     });
 }
 
@@ -198,9 +198,9 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
         }
         const Aborting aborting(device);
         const auto deadline = timeout == 0 ? kNever : deadline_of(sim, static_cast<int32_t>(timeout));
-        tell_abort_stage(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout);
+        report_abort_stage(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout);
         abort_device(sim.machine, lock, device, deadline);
-        tell_abort_stage(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
+        report_abort_stage(sim.machine.state_callbacks, lock, deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
     });
 }
 

@@ -111,7 +111,7 @@ bool is_asked_quietly(const Event &event) {
 }
 
 // Notes that the calling thread knows a record of an IPC event to be complete.
-void tell_ipc_record(Simulator &sim, const IpcRecords &records, std::uint64_t record, HostSync how)
+void report_ipc_record(Simulator &sim, const IpcRecords &records, std::uint64_t record, HostSync how)
     REQUIRES(engine_lock) {
     const IpcRecords::Maker maker = records.maker_of(record);
     if (maker.is_own()) {
@@ -122,9 +122,9 @@ void tell_ipc_record(Simulator &sim, const IpcRecords &records, std::uint64_t re
 }
 
 // Notes that the calling thread has learned the state of the newest record.
-[[gnu::noinline]] void tell_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
+[[gnu::noinline]] void report_queried(Simulator &sim, const Event &event, bool is_complete) REQUIRES(engine_lock) {
     if (is_complete && event.is_ipc()) {
-        tell_ipc_record(sim, *event.ipc(), event.ipc()->newest(), HostSync::Queried);
+        report_ipc_record(sim, *event.ipc(), event.ipc()->newest(), HostSync::Queried);
     } else if (is_complete) {
         sim.core.note_queried(event.record_point(), is_asked_quietly(event));
     } else {
@@ -376,7 +376,7 @@ void synchronize_ipc(Simulator &sim, Lock &lock, const Event &event, std::int32_
             fail_in_time(timeout_ms);
         }
     }
-    tell_ipc_record(sim, *records, newest, HostSync::Synchronized);
+    report_ipc_record(sim, *records, newest, HostSync::Synchronized);
 }
 
 void synchronize_event(Simulator &sim, Lock &lock, Handle<Event> event, std::int32_t timeout_ms) REQUIRES(engine_lock) {
@@ -499,7 +499,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
         }
         *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
         if (sim.core.hears_of_queries() && found.was_recorded()) {
-            tell_queried(sim, found, complete);
+            report_queried(sim, found, complete);
         }
     });
 }
@@ -520,7 +520,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
                 found.see_complete();
             }
             if (sim.core.hears_of_queries() && found.was_recorded()) {
-                tell_queried(sim, found, shows);
+                report_queried(sim, found, shows);
             }
             // Report an event without a record as complete in the new mode, but not in the old one (section 0.2).
             const bool complete = found.was_recorded() ? shows : found.mode == Event::Mode::New;

@@ -12,20 +12,20 @@ using KeyFact = void (Observer::*)(const Moment &, std::uint32_t, const void *);
 // Passes the fact on unless the thread does the work of a device. Notes do not count as calls of the runtime:
 // neither snapshots nor observers of calls see them.
 template <class Tell>
-void tell_of_host(Tell tell) {
+void report_of_host(Tell report) {
     if (!Observers::want_host_accesses() || is_at_work()) {
         return;
     }
     Simulator &sim = Simulator::get();
     const Lock lock = sim.core.acquire();
-    tell(sim.core.observers());
+    report(sim.core.observers());
 }
 
 aclError note_key(Function function, const void *key, KeyFact fact) {
     return checked_entry(function, [&] {
         require(key, "key");
-        tell_of_host([&](const Observers &observers)
-                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(fact, thread_number(), key); });
+        report_of_host([&](const Observers &observers)
+                           REQUIRES(engine_lock) { observers.report<kHostAccess>(fact, thread_number(), key); });
     });
 }
 
@@ -35,9 +35,9 @@ aclError aclsimNoteHostAccess(const aclsimAccess *access) {
     return checked_entry(Function::aclsimNoteHostAccess, [&] {
         require(access, "access");
         const std::vector<Access> accesses = read_accesses(access, 1);
-        tell_of_host([&](const Observers &observers) REQUIRES(engine_lock) {
+        report_of_host([&](const Observers &observers) REQUIRES(engine_lock) {
             for (const Access &it : accesses) {
-                observers.tell<kHostAccess>(&Observer::host_accessed, thread_number(), it);
+                observers.report<kHostAccess>(&Observer::host_accessed, thread_number(), it);
             }
         });
     });
@@ -53,23 +53,26 @@ aclError aclsimNoteHostAcquire(const void *key) {
 
 aclError aclsimNoteGivenOut(const void *address, size_t size) {
     return checked_entry(Function::aclsimNoteGivenOut, [&] {
-        tell_of_host([&](const Observers &observers)
-                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(&Observer::given_out, address, size); });
+        report_of_host([&](const Observers &observers) REQUIRES(engine_lock) {
+            observers.report<kHostAccess>(&Observer::given_out, address, size);
+        });
     });
 }
 
 aclError aclsimNoteReusable(const void *address, size_t size) {
     return checked_entry(Function::aclsimNoteReusable, [&] {
-        tell_of_host([&](const Observers &observers)
-                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(&Observer::reusable, address, size); });
+        report_of_host([&](const Observers &observers) REQUIRES(engine_lock) {
+            observers.report<kHostAccess>(&Observer::reusable, address, size);
+        });
     });
 }
 
 aclError aclsimNamePart(const void *address, const char *name) {
     return checked_entry(Function::aclsimNamePart, [&] {
         require(name, "name");
-        tell_of_host([&](const Observers &observers)
-                         REQUIRES(engine_lock) { observers.tell<kHostAccess>(&Observer::part_named, address, name); });
+        report_of_host([&](const Observers &observers) REQUIRES(engine_lock) {
+            observers.report<kHostAccess>(&Observer::part_named, address, name);
+        });
     });
 }
 

@@ -34,7 +34,7 @@ void free_host(Simulator &sim, void *pointer) REQUIRES(engine_lock) {
     }
     const Block block = *sim.memory.space().pinned().find(pointer);
     if (sim.memory.space().overlaps_range(pointer, block.size)) {
-        sim.core.observers().tell<kMemory>(&Observer::freed_registered, pointer);
+        sim.core.observers().report<kMemory>(&Observer::freed_registered, pointer);
     }
     note_release(sim.memory, pointer);
     sim.memory.space().free_pinned(pointer);
@@ -71,7 +71,7 @@ void register_host(Simulator &sim, void *pointer, std::uint64_t size, bool is_ma
     Range range{address, size, {Place::Pinned, 0}, kSmallPage, true};
     range.registration = is_mapped ? Registration::Mapped : Registration::Pinned;
     sim.memory.space().add_range(range);
-    sim.core.observers().tell<kMemory>(&Observer::registered, pointer, size);
+    sim.core.observers().report<kMemory>(&Observer::registered, pointer, size);
 }
 
 const Range *find_registered(Simulator &sim, const void *pointer) REQUIRES(engine_lock) {
@@ -173,7 +173,7 @@ aclError aclrtHostUnregister(void *ptr) {
             fail(ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the start of registered memory", ptr);
         }
         sim.memory.space().forget_range(registered->address);
-        sim.core.observers().tell<kMemory>(&Observer::unregistered, ptr);
+        sim.core.observers().report<kMemory>(&Observer::unregistered, ptr);
     });
 }
 

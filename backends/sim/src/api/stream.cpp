@@ -39,7 +39,7 @@ aclError create(Function function, aclrtStream *stream, std::uint32_t priority, 
         await_stream_list(sim.machine, lock);
         Context &context = require_context(sim);
         *stream = create_stream(sim.machine, context, flags, static_cast<std::uint32_t>(level))->handle();
-        tell_stream_state(sim.machine.state_callbacks, lock, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
+        report_stream_state(sim.machine.state_callbacks, lock, *stream, ACL_RT_STREAM_STATE_CREATE_POST);
     });
 }
 

@@ -112,7 +112,7 @@ void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
         if (filter_ != nullptr) {
             filter_->filter(stream, task);
         }
-        tell_submitted(observers_.moment(), stream, *task);
+        report_submitted(observers_.moment(), stream, *task);
         if (stream.executes_tasks) {  // a task kept for a model is queued when the model executes it
             task->note_queued(stream);
         }
@@ -142,7 +142,7 @@ void Core::withdraw(Stream &stream, Task &task) {
 void Core::append(Stream &stream, std::unique_ptr<Task> task, const Origin &origin) {
     task->sequence = ++stream.submitted;
     note_change(stream);
-    observers_.tell<kTasks>(&Observer::submitted, stream, *task, Submission{origin, kNoAccesses});
+    observers_.report<kTasks>(&Observer::submitted, stream, *task, Submission{origin, kNoAccesses});
     stream.queue.push(std::move(task));
 }
 
@@ -301,7 +301,7 @@ std::size_t Core::advance(Stream &stream) {
         const Start start = start_task(stream, *head);
         const bool is_done = start == Start::Done || (start == Start::Run && lets_tasks_start_ && head->run_at_once());
         if (!is_done) {
-            tell_start(observers_.moment(), stream, *head, start);
+            report_start(observers_.moment(), stream, *head, start);
             park(stream, start);
             return done;
         }
@@ -310,7 +310,7 @@ std::size_t Core::advance(Stream &stream) {
         stream.timing.is_late = stream.timing.is_late && head->work().cost == Cost::Record;
         const auto ended = stream.queue.pop();
         complete(stream, *ended);
-        tell_done(observers_.moment(), stream, *ended);
+        report_done(observers_.moment(), stream, *ended);
     }
     stream.timing.is_late = false;
     return done;
@@ -346,7 +346,7 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     stream.runner = std::this_thread::get_id();
     Task &head = *stream.queue.front();
     head.runner = thread_number();
-    observers_.tell<kTasks>(&Observer::started, stream, head, head.runner);
+    observers_.report<kTasks>(&Observer::started, stream, head, head.runner);
     const RunningTask running{stream.point(head), head.info().has(kRunsProgram)};
     lock.unlock();
     try {
@@ -400,7 +400,7 @@ void Core::end_head(Stream &stream) {
     }
     const auto done = stream.queue.pop();
     complete(stream, *done);
-    observers_.tell<kTasks>(&Observer::ended, stream, *done, done->runner);
+    observers_.report<kTasks>(&Observer::ended, stream, *done, done->runner);
     advance(stream);
 }
 
@@ -438,7 +438,7 @@ void Core::drop_queue(Stream &stream, aclError reason) {
 
 void Core::cancel_dropped(Stream &stream, Task &task, aclError reason) {
     task.cancel(stream);
-    observers_.tell<kTasks>(&Observer::dropped, stream, task, reason);
+    observers_.report<kTasks>(&Observer::dropped, stream, task, reason);
 }
 
 TaskQueue Core::take_queue(Stream &stream, aclError reason) {

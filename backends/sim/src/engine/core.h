@@ -238,7 +238,7 @@ class Core {
     // --- for observers: the work of the calling thread's present call, and the knowledge it gains -----------------
     void note_access(const Access &access) REQUIRES(engine_lock) {
         if (observers_.want(kMemory)) {
-            tell_access(access);
+            report_access(access);
         }
     }
     // Reports that the call has changed a task of a graph, which keeps the new task from now on.
@@ -255,23 +255,25 @@ class Core {
     void note_found(const Stream &stream, const Task &task, const Access &access, bool is_there) const
         REQUIRES(engine_lock) {
         const Task *const head = stream.queue.front();
-        observers_.tell<kMemory>(&Observer::accessed, stream, head != nullptr ? *head : task, access, is_there);
+        observers_.report<kMemory>(&Observer::accessed, stream, head != nullptr ? *head : task, access, is_there);
     }
     // Reports the begin of a task with kNotesBegin.
     void note_begun(const Stream &stream, const Task &task) const REQUIRES(engine_lock) {
         const Task *const head = stream.queue.front();
-        observers_.tell<kTasks>(&Observer::started, stream, head != nullptr ? *head : task, thread_number());
+        observers_.report<kTasks>(&Observer::started, stream, head != nullptr ? *head : task, thread_number());
     }
-    void note_edge(const Edge &edge) const REQUIRES(engine_lock) { observers_.tell<kOrder>(&Observer::ordered, edge); }
+    void note_edge(const Edge &edge) const REQUIRES(engine_lock) {
+        observers_.report<kOrder>(&Observer::ordered, edge);
+    }
     // Reports a wait that any of the candidates may satisfy, by their calls. The edge says which one did.
     void note_edges(const std::vector<Point> &candidates, const Edge &taken) const REQUIRES(engine_lock);
     void note_learned(const Point &task, HostSync how) const REQUIRES(engine_lock) {
         if (observers_.want(kOrder) && task.stream != 0) {
-            observers_.tell<kOrder>(&Observer::host_learned, thread_number(), task, how);
+            observers_.report<kOrder>(&Observer::host_learned, thread_number(), task, how);
         }
     }
     void note_learned_of(const Point &task, std::uint64_t process) const REQUIRES(engine_lock) {
-        observers_.tell<kOrder>(&Observer::host_learned_of_process, thread_number(), task, process);
+        observers_.report<kOrder>(&Observer::host_learned_of_process, thread_number(), task, process);
     }
     void note_queried(const Point &task, bool is_quiet = false) const REQUIRES(engine_lock) {
         note_learned(task, is_quiet || t_thread.asks_quietly ? HostSync::QueriedQuietly : HostSync::Queried);
@@ -280,7 +282,7 @@ class Core {
     bool hears_of_queries() const REQUIRES(engine_lock) { return unlikely(hears_of_queries_); }
     void note_polled(const Point &task) REQUIRES(engine_lock) {
         if (observers_.want(kOrder) && task.stream != 0) {
-            observers_.tell<kOrder>(&Observer::host_polled, thread_number(), task);
+            observers_.report<kOrder>(&Observer::host_polled, thread_number(), task);
         }
         if (unlikely(!scheduler_.takes_first())) {
             scheduler_.host_polled(thread_number(), task);
@@ -374,11 +376,11 @@ class Core {
     // Describes the submission of a task by the present call.
     static Submission describe_submission() REQUIRES(engine_lock);
     static void hand_over_accesses() REQUIRES(engine_lock);  // to the submitted task
-    void tell_submitted(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
-    void tell_access(const Access &access) REQUIRES(engine_lock);
+    void report_submitted(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
+    void report_access(const Access &access) REQUIRES(engine_lock);
     // Report one step; all facts of a step have the same time.
-    void tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) REQUIRES(engine_lock);
-    void tell_done(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
+    void report_start(const Moment &now, const Stream &stream, const Task &task, Start start) REQUIRES(engine_lock);
+    void report_done(const Moment &now, const Stream &stream, const Task &task) REQUIRES(engine_lock);
     Stream &take(Choice choice, std::vector<Stream *> &candidates) REQUIRES(engine_lock);
     Start start_task(Stream &stream, Task &task) REQUIRES(engine_lock);
     void complete(Stream &stream, Task &task) REQUIRES(engine_lock) {

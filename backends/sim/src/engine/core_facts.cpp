@@ -47,14 +47,14 @@ void Core::hand_over_accesses() {
 
 void Core::note_changed(const Stream &stream, const Task &former, const Task &now) {
     if (observers_.want(kTasks)) {
-        observers_.tell<kTasks>(&Observer::changed, stream, former, now, describe_submission());
+        observers_.report<kTasks>(&Observer::changed, stream, former, now, describe_submission());
     }
     hand_over_accesses();
 }
 
-void Core::tell_submitted(const Moment &now, const Stream &stream, const Task &task) {
+void Core::report_submitted(const Moment &now, const Stream &stream, const Task &task) {
     if (observers_.want(kTasks)) {
-        observers_.tell_at<kTasks>(now, &Observer::submitted, stream, task, describe_submission());
+        observers_.report_at<kTasks>(now, &Observer::submitted, stream, task, describe_submission());
     }
     hand_over_accesses();
 }
@@ -64,12 +64,12 @@ void Core::submit_told(Stream &stream, Task &task, Keep keep) {
     if (task.info().has(kEndsAtOnce)) {
         task.start(stream);
         complete_up_to(task.sequence, stream, task);
-        observers_.tell_at<kTasks>(now, &Observer::passed, stream, task, describe_submission(), thread_number());
+        observers_.report_at<kTasks>(now, &Observer::passed, stream, task, describe_submission(), thread_number());
         hand_over_accesses();
         pump();
         return;
     }
-    tell_submitted(now, stream, task);
+    report_submitted(now, stream, task);
     Start start{};
     try {
         start = task.start(stream);
@@ -79,28 +79,28 @@ void Core::submit_told(Stream &stream, Task &task, Keep keep) {
     }
     if (start == Start::Done || (start == Start::Run && task.run_at_once())) {
         complete_up_to(task.sequence, stream, task);
-        tell_done(now, stream, task);
+        report_done(now, stream, task);
     } else {
-        tell_start(now, stream, task, start);
+        report_start(now, stream, task, start);
         submit_started(stream, keep(*this, stream, task), start);
     }
     pump();
 }
 
-void Core::tell_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
+void Core::report_start(const Moment &now, const Stream &stream, const Task &task, Start start) {
     if (start != Start::Blocked || !observers_.want(kTasks) || task.info().has(kNotesBegin)) {
         return;
     }
     try {
         Causes causes;
         const_cast<Task &>(task).as_blocking()->add_causes(causes);
-        observers_.tell_at<kTasks>(now, &Observer::blocked, stream, task, causes);
+        observers_.report_at<kTasks>(now, &Observer::blocked, stream, task, causes);
     } catch (const std::bad_alloc &) {
-        observers_.tell_at<kTasks>(now, &Observer::fact_lost);
+        observers_.report_at<kTasks>(now, &Observer::fact_lost);
     }
 }
 
-void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) {
+void Core::report_done(const Moment &now, const Stream &stream, const Task &task) {
     if (observers_.want(kTasks)) {
         const std::uint32_t thread = thread_number();
         observers_.each<kTasks>(now, [&](Observer &observer) REQUIRES(engine_lock) {
@@ -114,7 +114,7 @@ void Core::tell_done(const Moment &now, const Stream &stream, const Task &task) 
 
 // Reports an access of the present call. An observer that was added during the call receives facts from the next call
 // on.
-void Core::tell_access(const Access &access) {
+void Core::report_access(const Access &access) {
     Call *const call = Call::t_newest_;
     if (call == nullptr) {
         return;
@@ -126,7 +126,7 @@ void Core::tell_access(const Access &access) {
     call->accesses_->push_back(access);
     call->accesses_->back().item = call->item_;
     call->uses_memory_ = true;
-    observers_.tell<kMemory>(&Observer::call_accesses, access);
+    observers_.report<kMemory>(&Observer::call_accesses, access);
 }
 
 void Core::note_unknown_accesses() {
@@ -151,8 +151,8 @@ void Core::note_done_with_memory() {
     Call *const call = Call::t_newest_;
     if (call != nullptr && call->uses_memory_) {
         const std::vector<Access> none;
-        observers_.tell<kMemory>(&Observer::call_done_with_memory,
-                                 call->accesses_ != nullptr ? *call->accesses_ : none);
+        observers_.report<kMemory>(&Observer::call_done_with_memory,
+                                   call->accesses_ != nullptr ? *call->accesses_ : none);
         hand_over_accesses();
     }
 }
@@ -175,14 +175,14 @@ void Core::Call::begin() {
     are_accesses_known_ = true;
     uses_memory_ = false;
     if (core_->observers_.want(kCalls)) {
-        core_->observers_.tell<kCalls>(&Observer::call_began, present_site());
+        core_->observers_.report<kCalls>(&Observer::call_began, present_site());
     }
 }
 
 void Core::Call::end() {
     core_->note_done_with_memory();
     if (core_->observers_.want(kCalls)) {
-        core_->observers_.tell<kCalls>(&Observer::call_ended, present_site());
+        core_->observers_.report<kCalls>(&Observer::call_ended, present_site());
     }
     delete accesses_;
     t_newest_ = outer_;

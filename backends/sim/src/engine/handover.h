@@ -14,15 +14,15 @@ class Handover {
     void give(const Core &core) REQUIRES(engine_lock) {
         if (Observers::want_host_accesses()) {
             key_ = key_ == nullptr ? std::make_shared<const char>() : key_;
-            core.observers().tell<kHostAccess>(&Observer::host_released, thread_number(),
-                                               static_cast<const void *>(key_.get()));
+            core.observers().report<kHostAccess>(&Observer::host_released, thread_number(),
+                                                 static_cast<const void *>(key_.get()));
         }
     }
     // Called on the thread that receives.
     void take(const Core &core) const REQUIRES(engine_lock) {
         if (key_ != nullptr) {
-            core.observers().tell<kHostAccess>(&Observer::host_acquired, thread_number(),
-                                               static_cast<const void *>(key_.get()));
+            core.observers().report<kHostAccess>(&Observer::host_acquired, thread_number(),
+                                                 static_cast<const void *>(key_.get()));
         }
     }
 

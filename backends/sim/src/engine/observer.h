@@ -194,27 +194,27 @@ class Observers {
     static bool want_accesses() { return wants_accesses_.load(std::memory_order_relaxed); }
     static bool want_host_accesses() { return wants_host_accesses_.load(std::memory_order_relaxed); }
     Moment moment() const { return Moment(clock_); }
-    // Passes a fact to the observers that want its kind: tell<kTasks>(&Observer::ended, stream, task, thread).
+    // Passes a fact to the observers that want its kind: report<kTasks>(&Observer::ended, stream, task, thread).
     template <std::uint32_t kFacts, class... Parameters, class... Arguments>
-    void tell(void (Observer::*fact)(const Moment &, Parameters...), const Arguments &...arguments) const
+    void report(void (Observer::*fact)(const Moment &, Parameters...), const Arguments &...arguments) const
         REQUIRES(engine_lock) {
         if (want(kFacts)) {
-            tell_at<kFacts>(moment(), fact, arguments...);
+            report_at<kFacts>(moment(), fact, arguments...);
         }
     }
     // Does the same for facts of one step, which have the same time.
     template <std::uint32_t kFacts, class... Parameters, class... Arguments>
-    void tell_at(const Moment &moment, void (Observer::*fact)(const Moment &, Parameters...),
-                 const Arguments &...arguments) const REQUIRES(engine_lock) {
+    void report_at(const Moment &moment, void (Observer::*fact)(const Moment &, Parameters...),
+                   const Arguments &...arguments) const REQUIRES(engine_lock) {
         each<kFacts>(moment, [&](Observer &observer) REQUIRES(engine_lock) { (observer.*fact)(moment, arguments...); });
     }
     // Calls the function for each observer that wants these facts.
     template <std::uint32_t kFacts, class Tell>
-    void each(const Moment &moment, Tell tell) const REQUIRES(engine_lock) {
+    void each(const Moment &moment, Tell report) const REQUIRES(engine_lock) {
         for (Observer *observer : list_) {
             if ((observer->wanted_facts & kFacts) != 0) {
                 try {
-                    tell(*observer);
+                    report(*observer);
                 } catch (const std::bad_alloc &) {  // the fact has happened: neither its call nor its task may fail
                     observer->fact_lost(moment);
                 }

@@ -19,7 +19,7 @@ Ref<ContextStream> add_stream(Machine &machine, Context &context, std::uint32_t 
     const std::uint32_t shard = *context.device.shard;
     const auto stream = make_ref_in<ContextStream>(shard, context, id, flags, priority);
     machine.core.registry().add_with(stream, [&]() REQUIRES(engine_lock) { context.streams.push_back(stream); }, shard);
-    machine.core.observers().tell<kTasks>(&Observer::stream_created, *stream);
+    machine.core.observers().report<kTasks>(&Observer::stream_created, *stream);
     return stream;
 }
 
@@ -420,7 +420,7 @@ void destroy_stream(Machine &machine, Lock &lock, Ref<ContextStream> stream, boo
     stream->destroyer = std::this_thread::get_id();
     if (!stream->is_hidden) {
         try {
-            tell_stream_state(machine.state_callbacks, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
+            report_stream_state(machine.state_callbacks, lock, stream->handle(), ACL_RT_STREAM_STATE_DESTROY_PRE);
         } catch (...) {
             stream->destroyer = std::thread::id();
             stream->progress.notify_all();
@@ -444,7 +444,7 @@ void forget_stream(Machine &machine, ContextStream &stream) {
     machine.reports.release(stream);
     stream.set_redirect(nullptr);
     stream.is_destroyed = true;
-    machine.core.observers().tell<kTasks>(&Observer::stream_destroyed, stream);
+    machine.core.observers().report<kTasks>(&Observer::stream_destroyed, stream);
     stream.progress.notify_all();
     const auto found = std::find(context.streams.rbegin(), context.streams.rend(), keep);  // mostly the last
     context.streams.erase(std::next(found).base());

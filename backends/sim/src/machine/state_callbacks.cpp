@@ -6,7 +6,7 @@ namespace aclsim {
 namespace {
 
 template <class Function, class Call>
-void tell(Lock &lock, const NamedCallbacks<Function> &callbacks, Call call) REQUIRES(engine_lock) {
+void report(Lock &lock, const NamedCallbacks<Function> &callbacks, Call call) REQUIRES(engine_lock) {
     const auto present = callbacks.all();  // callbacks may register and remove callbacks
     if (present->empty()) {
         return;
@@ -19,17 +19,17 @@ void tell(Lock &lock, const NamedCallbacks<Function> &callbacks, Call call) REQU
 
 }  // namespace
 
-void tell_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state) {
-    tell(lock, callbacks.device, [&](const auto &callback) { callback.function(device, state, callback.argument); });
+void report_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state) {
+    report(lock, callbacks.device, [&](const auto &callback) { callback.function(device, state, callback.argument); });
 }
 
-void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state) {
-    tell(lock, callbacks.stream, [&](const auto &callback) { callback.function(stream, state, callback.argument); });
+void report_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state) {
+    report(lock, callbacks.stream, [&](const auto &callback) { callback.function(stream, state, callback.argument); });
 }
 
-void tell_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceTaskAbortStage stage,
-                      std::uint32_t timeout_ms) {
-    tell(lock, callbacks.abort, [&](const auto &callback) {
+void report_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device,
+                        aclrtDeviceTaskAbortStage stage, std::uint32_t timeout_ms) {
+    report(lock, callbacks.abort, [&](const auto &callback) {
         callback.function(device, stage, timeout_ms, callback.argument);  // return value ignored
     });
 }

@@ -49,11 +49,11 @@ struct StateCallbacks {
 };
 
 // Requires the engine lock, which is held again at return.
-void tell_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state)
+void report_device_state(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceState state)
     REQUIRES(engine_lock);
-void tell_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state)
+void report_stream_state(const StateCallbacks &callbacks, Lock &lock, aclrtStream stream, aclrtStreamState state)
     REQUIRES(engine_lock);
-void tell_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device, aclrtDeviceTaskAbortStage stage,
-                      std::uint32_t timeout_ms) REQUIRES(engine_lock);
+void report_abort_stage(const StateCallbacks &callbacks, Lock &lock, std::int32_t device,
+                        aclrtDeviceTaskAbortStage stage, std::uint32_t timeout_ms) REQUIRES(engine_lock);
 
 }  // namespace aclsim

@@ -68,7 +68,7 @@ void Memory::device_closed(Device &device) {
     if (!space_) {  // skips a reservation, which could fail: no memory of the device was ever used
         return;
     }
-    tell_release(space().device(id).base(), space().device(id).capacity());
+    report_release(space().device(id).base(), space().device(id).capacity());
     space().free_all(id);
 }
 
@@ -90,7 +90,7 @@ std::string describe_room(Memory &memory, const Device &device) {
 
 void InternalRelease::operator()(void *address) const {
     if (memory->space().device(device).era() == era) {
-        memory->core.observers().tell<kMemory>(&Observer::freed_by_library, address);
+        memory->core.observers().report<kMemory>(&Observer::freed_by_library, address);
         memory->space().free_internal(device, address);
     }
 }
@@ -99,19 +99,19 @@ InternalBlock own_block(Memory &memory, std::uint32_t device, void *address) {
     return {address, {&memory, device, memory.space().device(device).era()}};
 }
 
-void Memory::tell_release(const void *address) {
+void Memory::report_release(const void *address) {
     const std::optional<Block> block = space().find(address);
     if (release_listener_ != nullptr && block) {
         release_listener_->memory_released(block->address, block->size);
     }
-    core.observers().tell<kMemory>(&Observer::freed, address);
+    core.observers().report<kMemory>(&Observer::freed, address);
 }
 
-void Memory::tell_release(std::uintptr_t begin, std::uint64_t size) {
+void Memory::report_release(std::uintptr_t begin, std::uint64_t size) {
     if (release_listener_ != nullptr) {
         release_listener_->memory_released(begin, size);
     }
-    core.observers().tell<kMemory>(&Observer::freed_all, begin, size);
+    core.observers().report<kMemory>(&Observer::freed_all, begin, size);
 }
 
 std::uint64_t Memory::note_free_in_stream(const void *address, std::uint64_t size) {
@@ -119,7 +119,7 @@ std::uint64_t Memory::note_free_in_stream(const void *address, std::uint64_t siz
     if (release_listener_ != nullptr) {
         release_listener_->memory_released(as_integer(address), size);
     }
-    core.observers().tell<kMemory>(&Observer::free_submitted, address, number);
+    core.observers().report<kMemory>(&Observer::free_submitted, address, number);
     return number;
 }
 
@@ -127,7 +127,7 @@ void note_shared(Memory &memory, const void *address, const PhysicalPages &pages
     if (memory.core.observers().want(kMemory)) {
         const FileIdentity file = pages.file->identity();
         const SharedPlace place{file.device, file.number, pages.offset};
-        memory.core.observers().tell<kMemory>(&Observer::shared, address, place);
+        memory.core.observers().report<kMemory>(&Observer::shared, address, place);
     }
 }
 

@@ -49,8 +49,8 @@ class Memory final : public Resident {
 
     void set_release_listener(ReleaseListener &listener) { release_listener_ = &listener; }
     // Reports to observers and the listener that memory from the address on is about to be freed.
-    void tell_release(const void *address) REQUIRES(engine_lock);
-    void tell_release(std::uintptr_t begin, std::uint64_t size) REQUIRES(engine_lock);
+    void report_release(const void *address) REQUIRES(engine_lock);
+    void report_release(std::uintptr_t begin, std::uint64_t size) REQUIRES(engine_lock);
     // Records that a stream will free the memory; returns the number of the free.
     std::uint64_t note_free_in_stream(const void *address, std::uint64_t size) REQUIRES(engine_lock);
 
@@ -78,7 +78,7 @@ inline void note_allocation(Memory &memory, void *address, std::uint64_t size, P
     REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory)) {
         const Allocation allocation{address, size, memory.space().find(address)->size, pages};
-        memory.core.observers().tell<kMemory>(&Observer::allocated, allocation);
+        memory.core.observers().report<kMemory>(&Observer::allocated, allocation);
     }
 }
 
@@ -86,7 +86,7 @@ void note_shared(Memory &memory, const void *address, const PhysicalPages &pages
 
 inline void note_release(Memory &memory, const void *address) REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory | kOrder)) {
-        memory.tell_release(address);
+        memory.report_release(address);
     }
 }
 
@@ -94,7 +94,7 @@ inline void note_release(Memory &memory, const void *address) REQUIRES(engine_lo
 inline void note_use(Memory &memory, const Access &access) REQUIRES(engine_lock) {
     if (memory.core.observers().want(kMemory) && memory.space().locate(access.address).place != Place::Unregistered) {
         if (memory.space().is_orphaned(access.address)) {
-            memory.core.observers().tell<kMemory>(&Observer::used_orphan, access);
+            memory.core.observers().report<kMemory>(&Observer::used_orphan, access);
         }
         memory.core.note_access(access);
     }

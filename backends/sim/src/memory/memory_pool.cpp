@@ -37,7 +37,7 @@ class AttachTask final : public ConditionTask {
         fence_.for_each([&](const Point &freed) REQUIRES(engine_lock) {
             core_.note_edge({freed, stream.point(*this), Ordering::PoolReuse});
         });
-        core_.observers().tell<kMemory>(&Observer::allocation_reached, number_, stream.point(*this));
+        core_.observers().report<kMemory>(&Observer::allocation_reached, number_, stream.point(*this));
     }
     Waiters &waiters() override { return pool_->waiters; }
 
@@ -72,7 +72,7 @@ class DetachTask final : public Task {
     void reach(const Point &task) REQUIRES(engine_lock) {
         if (pool_ && !has_reached_) {  // pool_ is null after a move
             has_reached_ = true;
-            core_.observers().tell<kMemory>(&Observer::free_reached, number_, task);
+            core_.observers().report<kMemory>(&Observer::free_reached, number_, task);
         }
     }
 
@@ -95,13 +95,13 @@ class FreeTask final : public Task {
             result = ACL_ERROR_RT_PARAM_INVALID;
             return Start::Done;
         }
-        memory_.core.observers().tell<kMemory>(&Observer::free_reached, number_, stream.point(*this));
+        memory_.core.observers().report<kMemory>(&Observer::free_reached, number_, stream.point(*this));
         memory_.return_device_block(address_);
         return Start::Done;
     }
     void cancel(Stream &) noexcept override REQUIRES(engine_lock) {
         if (take_back()) {
-            memory_.core.observers().tell<kMemory>(&Observer::free_dropped, number_);
+            memory_.core.observers().report<kMemory>(&Observer::free_dropped, number_);
         }
     }
 
@@ -132,7 +132,7 @@ void free_block_in_stream(Memory &memory, Stream &stream, void *address) REQUIRE
     if (memory.space().change_owner(address, Owner::Application, Owner::Stream)) {
         number = memory.note_free_in_stream(address, memory.space().find(address)->size);
     } else {
-        memory.core.observers().tell<kMemory>(&Observer::freed_nothing, address);
+        memory.core.observers().report<kMemory>(&Observer::freed_nothing, address);
     }
     memory.core.submit(stream, FreeTask(memory, address, number));
 }
@@ -288,7 +288,7 @@ template <class IsEnough>
 bool MemoryPool::join_within(Reservations::iterator reservation, std::uintptr_t &at, IsEnough is_enough) {
     const auto [address, bytes] = *reservation;
     if (is_abandoned_ && address < lost_from_) {
-        memory_.tell_release(address, bytes);
+        memory_.report_release(address, bytes);
         lost_from_ = address;
     }
     at = at < address || at - address >= bytes ? address : at;
@@ -613,11 +613,11 @@ void *allocate_in_stream(Memory &memory, Stream &stream, const Ref<MemoryPool> &
     }
     fence.remove(stream);  // the stream's own frees are already ordered
     const Allocation allocation{address, size, bytes, Pages::InStream, memory.pools.next_number()};
-    memory.core.observers().tell<kMemory>(&Observer::allocated, allocation);
+    memory.core.observers().report<kMemory>(&Observer::allocated, allocation);
     try {
         memory.core.submit(stream, AttachTask(memory.core, pool, allocation.number, std::move(fence)));
     } catch (const std::bad_alloc &) {
-        memory.core.observers().tell<kMemory>(&Observer::freed, address);
+        memory.core.observers().report<kMemory>(&Observer::freed, address);
         pool->release(address);
         throw;
     }

@@ -12,7 +12,7 @@ const char *name_of(Dataset::Side side) { return side == Dataset::Side::Device ?
 }  // namespace
 
 void PinnedRelease::operator()(void *address) const {
-    memory->core.observers().tell<kMemory>(&Observer::freed_by_library, address);
+    memory->core.observers().report<kMemory>(&Observer::freed_by_library, address);
     memory->space().free_pinned(address);
 }
 

@@ -156,7 +156,7 @@ void PinnedGuard::note(const PageFault &fault) {
     const Access access{reinterpret_cast<const void *>(fault.address), 1,
                         fault.is_write ? AccessMode::Write : AccessMode::Read, "memory"};
     const Lock lock = core_.acquire();
-    core_.observers().tell<kHostAccess>(&Observer::host_accessed, thread_number(), access);
+    core_.observers().report<kHostAccess>(&Observer::host_accessed, thread_number(), access);
 }
 
 // --- protection ------------------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ CapturedEvent *Event::unless_ended() const { return rare_->captured->capture.has
 
 void submit_edge_begin(Core &core, Stream &stream, const Ref<Signal> &signal, const Event *event) {
     if (event != nullptr) {
-        core.observers().tell<kOrder>(&Observer::records, stream.next(), object_of(*event));
+        core.observers().report<kOrder>(&Observer::records, stream.next(), object_of(*event));
     }
     core.submit(stream, EdgeBeginTask(core, signal, EventName(event)));
 }
@@ -114,7 +114,7 @@ void submit_edge_end(Core &core, Stream &stream, const Ref<Signal> &signal, cons
                      std::uint32_t timeout_s) {
     if (event != nullptr) {
         const WaitBinding binding{WaitBinding::State::Any};  // each execution signals an edge
-        core.observers().tell<kOrder>(&Observer::waits, stream.next(), object_of(*event), binding);
+        core.observers().report<kOrder>(&Observer::waits, stream.next(), object_of(*event), binding);
     }
     core.submit(stream, EdgeEndTask(core, signal, EventName(event), timeout_s));
     if (event != nullptr) {

@@ -248,7 +248,7 @@ void Event::record(Core &core, Lock &lock, Stream &stream) {
     Ref<Event> self(this);  // admit() may let other threads take the lock
     core.admit(lock, stream);
     if (core.observers().want(kOrder)) {
-        core.observers().tell<kOrder>(&Observer::records, stream.next(), sync_object());
+        core.observers().report<kOrder>(&Observer::records, stream.next(), sync_object());
     }
     if (is_ipc()) {
         rare_->ipc_record = ipc()->issue(stream.next());
@@ -288,7 +288,7 @@ std::unique_ptr<Task> Event::make_record(Core &core, Stream &launching) {
     recorded_ = true;
     complete_ = seen_ = was_reset_ = false;
     note_record(launching);
-    core.observers().tell<kOrder>(&Observer::records, launching.next(), sync_object());
+    core.observers().report<kOrder>(&Observer::records, launching.next(), sync_object());
     try {
         return std::make_unique<RecordTask>(core, Ref<Event>(this), signal());
     } catch (const std::bad_alloc &) {
@@ -331,11 +331,11 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     } else {
         core.admit(lock, stream);
     }
-    const auto tell = [&](const WaitBinding &binding) REQUIRES(engine_lock) {
-        core.observers().tell<kOrder>(&Observer::waits, stream.next(), sync_object(), binding);
+    const auto report = [&](const WaitBinding &binding) REQUIRES(engine_lock) {
+        core.observers().report<kOrder>(&Observer::waits, stream.next(), sync_object(), binding);
     };
     if (is_ignored) {
-        tell({WaitBinding::State::Ignored, {}, /*has_task=*/false});
+        report({WaitBinding::State::Ignored, {}, /*has_task=*/false});
         return;
     }
     const bool is_timed = product.has_wait_timeout && !(is_foreign && product.has(kForeignWaitsAreUntimed));
@@ -346,7 +346,7 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
     const bool is_satisfied = is_satisfied_for(stream);
     if (core.observers().want(kOrder)) {
         const WaitBinding binding = bind_wait(!is_satisfied);
-        tell(binding);
+        report(binding);
         if (is_satisfied && binding.state == WaitBinding::State::Record) {
             // Later tasks of the stream are ordered after the record without a task.
             core.note_edge({binding.record, stream.next(), Ordering::Event});

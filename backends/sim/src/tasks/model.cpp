@@ -242,7 +242,7 @@ void Model::replace(const Stream &stream, std::size_t index, std::unique_ptr<Tas
     const Task *queued = is_executing() && core_.observers().want(kTasks) ? stream.queue.front() : nullptr;
     for (; queued != nullptr; queued = queued->next.get()) {
         if (queued->sequence == kept->sequence) {
-            core_.observers().tell<kTasks>(&Observer::replayed, stream, *kept, *queued);
+            core_.observers().report<kTasks>(&Observer::replayed, stream, *kept, *queued);
         }
     }
 }

@@ -201,7 +201,7 @@ class Model : public Object, public TaskKeeper {
     void activate(const Stream &stream, const Point &before) REQUIRES(engine_lock);
     void end(Run &run) REQUIRES(engine_lock);
     void note_ends(Run &run) const REQUIRES(engine_lock);  // for observers of the order
-    void tell_launched(const Point &launch) const REQUIRES(engine_lock);
+    void report_launched(const Point &launch) const REQUIRES(engine_lock);
     Stream *first_at_work() const REQUIRES(engine_lock);
 
     std::vector<Track> tracks_ GUARDED_BY(engine_lock);

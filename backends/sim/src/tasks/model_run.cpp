@@ -313,7 +313,7 @@ void Model::queue(Track &track, std::size_t begin, const Point &before) {
         core_.append(*track.stream, std::move(replay), run_->origin);
         task.sequence = queued.sequence;
         task.note_queued(*track.stream);
-        core_.observers().tell<kTasks>(&Observer::replayed, *track.stream, task, queued);
+        core_.observers().report<kTasks>(&Observer::replayed, *track.stream, task, queued);
         track.reached = std::max(track.reached, ++track.next);
         if (task.info().has(kIsBranch)) {
             break;
@@ -372,7 +372,7 @@ void Model::note_ends(Run &run) const {
             }
         }
     } catch (const std::bad_alloc &) {  // the end of a replay, cancelled or not, cannot fail
-        core_.observers().tell<kOrder>(&Observer::fact_lost);
+        core_.observers().report<kOrder>(&Observer::fact_lost);
     }
 }
 
@@ -432,17 +432,17 @@ void Model::launch(Lock &lock, Stream &stream) {
     }
     core_.submit(stream, LaunchTask(keep, std::move(binding), counts));
     if (counts && core_.observers().want(kHostAccess)) {
-        tell_launched(stream.newest());
+        report_launched(stream.newest());
     }
 }
 
-void Model::tell_launched(const Point &launch) const {
+void Model::report_launched(const Point &launch) const {
     for (const Track &track : tracks_) {
         for (const auto &task : track.tasks()) {
             if (const auto *const inner = dynamic_cast<const LaunchTask *>(task.get())) {
-                inner->model().tell_launched(launch);
+                inner->model().report_launched(launch);
             } else {
-                core_.observers().tell<kHostAccess>(&Observer::launched, launch, *task);
+                core_.observers().report<kHostAccess>(&Observer::launched, launch, *task);
             }
         }
     }

@@ -150,7 +150,7 @@ void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNot
     const Ref<AnyNotify> self(this);
     core.admit(lock, stream);
     if (core.observers().want(kOrder)) {
-        core.observers().tell<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
+        core.observers().report<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
         called_.note_record(stream);
     }
     core.submit(stream, NotifyRecordTask(core, self, info));
@@ -159,8 +159,8 @@ void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNot
 void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotifyWaitInfo &info) {
     const Ref<AnyNotify> self(this);
     core.admit(lock, stream);
-    core.observers().tell<kOrder>(&Observer::waits, stream.next(), SyncObject{sync_kind(), handle()},
-                                  WaitBinding{WaitBinding::State::Any});
+    core.observers().report<kOrder>(&Observer::waits, stream.next(), SyncObject{sync_kind(), handle()},
+                                    WaitBinding{WaitBinding::State::Any});
     std::vector<Point> candidates;
     if (core.observers().want(kOrder)) {
         candidates = called_.note_wait(stream);
