@@ -214,9 +214,32 @@ struct Joined {
     std::thread thread;
 };
 
+// Joins on the calling thread with a device, and returns the reason if that was refused.
+companions::Refusal join_with(std::int32_t device, const Root &root, std::uint32_t size, std::uint32_t rank,
+                              HcclComm *comm) {
+    if (aclrtSetDevice(device) != ACL_SUCCESS) {
+        const char *const text = aclGetRecentErrMsg();
+        return {HCCL_E_RUNTIME, text == nullptr ? "" : text};
+    }
+    companions::Refusal reason{HCCL_SUCCESS, ""};
+    try {
+        create(root, size, rank, nullptr, comm);
+    } catch (const companions::Refusal &refusal) {
+        reason = refusal;
+    } catch (const std::system_error &error) {
+        reason = {HCCL_E_SYSCALL, text_of(error)};
+    } catch (const std::bad_alloc &) {
+        reason = {HCCL_E_MEMORY, "host out of RAM"};
+    } catch (const std::exception &error) {
+        reason = {HCCL_E_SYSCALL, error.what()};
+    }
+    aclrtResetDevice(device);  // the program sets the devices that it works with
+    return reason;
+}
+
 }  // namespace
 
-// Each rank joins on a separate thread, with its device.
+// Each rank joins on a separate thread.
 HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms) {
     return checked("HcclCommInitAll", [&] {
         require(devices, "devices");
@@ -229,25 +252,7 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms) {
         std::vector<Joined> ranks;  // waits for the threads, also if one cannot begin
         ranks.reserve(ndev);
         for (std::uint32_t rank = 0; rank < ndev; ++rank) {
-            ranks.emplace_back([&, rank] {
-                if (aclrtSetDevice(devices[rank]) != ACL_SUCCESS) {
-                    const char *const text = aclGetRecentErrMsg();
-                    refusals[rank] = {HCCL_E_RUNTIME, text == nullptr ? "" : text};
-                    return;
-                }
-                try {
-                    create(root, ndev, rank, nullptr, &made[rank]);
-                } catch (const companions::Refusal &refusal) {
-                    refusals[rank] = refusal;
-                } catch (const std::system_error &error) {
-                    refusals[rank] = {HCCL_E_SYSCALL, text_of(error)};
-                } catch (const std::bad_alloc &) {
-                    refusals[rank] = {HCCL_E_MEMORY, "host out of RAM"};
-                } catch (const std::exception &error) {
-                    refusals[rank] = {HCCL_E_SYSCALL, error.what()};
-                }
-                aclrtResetDevice(devices[rank]);  // the program sets the devices that it works with
-            });
+            ranks.emplace_back([&, rank] { refusals[rank] = join_with(devices[rank], root, ndev, rank, &made[rank]); });
         }
         ranks.clear();
         const auto refused = std::find_if(refusals.begin(), refusals.end(),
