@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -13,6 +12,7 @@ from ascend_rt._memory.arrays import numbers, plain
 from ascend_rt._native import handles
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.driver import ffi
+from ascend_rt._runtime.settings import simulator_looks_for_races
 from ascend_rt.memory import HostAllocation, check_size
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class PinnedBuffer(np.ndarray[Any, np.dtype[ItemT]]):
         return plain[()] if is_scalar else plain
 
 
-if "races" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(","):
+if simulator_looks_for_races():
     from ascend_rt._memory import host_accesses
 
     host_accesses.install(PinnedBuffer)

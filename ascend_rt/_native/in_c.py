@@ -17,11 +17,31 @@ if TYPE_CHECKING:
 _Declared = TypeVar("_Declared", bound="Callable[..., Any]")
 
 _HAS_ARGUMENTS, _HAS_KEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS and CO_VARKEYWORDS; that module imports for 6 ms
+_METHOD_IN_C = type(str.join)
 
 
 def in_c(declared: _Declared) -> _Declared:
     """Replace a function, or the methods and properties of a class, by those that have a body in C."""
-    return handles.install_hot_methods(declared, _definition)
+    made = handles.install_hot_methods(declared, _definition)
+    if isinstance(made, type) and isinstance(made.__dict__.get("__init__"), _METHOD_IN_C):
+        made.__signature__ = _Signature(made)  # type: ignore[attr-defined]
+    return made
+
+
+class _Signature:
+    """The signature of a class whose constructor is in C: :mod:`inspect` of Python 3.13 raises an error for it."""
+
+    def __init__(self, declared: type) -> None:
+        self._declared = declared
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        between = owner.__mro__[: owner.__mro__.index(self._declared)]
+        if any("__init__" in each.__dict__ or "__new__" in each.__dict__ for each in between):
+            raise AttributeError("__signature__")  # the subclass has another one
+        import inspect  # imports for 6 ms
+
+        of_init = inspect.signature(self._declared.__init__)  # type: ignore[misc]
+        return of_init.replace(parameters=list(of_init.parameters.values())[1:])
 
 
 def _definition(function: Any) -> tuple[str, tuple[str, ...], int, int, int]:

@@ -66,10 +66,18 @@ def _described(name: str) -> str:
 
 def looks_for_deadlocks() -> bool:
     """Return whether the simulator looks for deadlocks with the places of all waits."""
-    return "deadlocks" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(",")
+    return _simulator_checks("deadlocks")
 
 
 def looks_for_races() -> bool:
     """Return whether the simulator looks for races, or a library before the vendor's does."""
-    on_simulator = "races" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(",")
-    return on_simulator or bool(os.environ.get("ASCEND_RT_CHECK_WRAPS"))
+    return simulator_looks_for_races() or bool(os.environ.get("ASCEND_RT_CHECK_WRAPS"))
+
+
+def simulator_looks_for_races() -> bool:
+    """Return whether the simulator looks for races."""
+    return _simulator_checks("races")
+
+
+def _simulator_checks(name: str) -> bool:
+    return name in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(",")

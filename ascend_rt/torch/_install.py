@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import warnings
 
 import torch
@@ -12,6 +11,7 @@ import torch_npu
 
 from ascend_rt._kernels.device_object import device_object
 from ascend_rt._runtime import driver
+from ascend_rt._runtime.settings import simulator_looks_for_races
 from ascend_rt.errors import LibraryError
 from ascend_rt.torch import (
     _device_operators,
@@ -48,7 +48,7 @@ def install() -> None:
     _failures.watch(library)
     _waits.install()
     _refusals.install()
-    if "races" in os.environ.get("ASCEND_RT_SIM_CHECK", "").split(","):
+    if simulator_looks_for_races():
         _watch_pinned_memory(library)
     torch_npu.npu._lazy_call(lambda: _places.install(library))
     torch_npu.npu._lazy_call(library.ascend_rt_torch_watch)  # its allocators begin with the first use of a device

@@ -16,7 +16,20 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 from support.calls import called_in_python
 
-from ascend_rt import Buffer, Context, Device, Event, PinnedBuffer, Stream, copy, copy_async, fill_async, sim
+from ascend_rt import (
+    Buffer,
+    Context,
+    Device,
+    Event,
+    MappedBuffer,
+    PinnedBuffer,
+    PoolBuffer,
+    Stream,
+    copy,
+    copy_async,
+    fill_async,
+    sim,
+)
 from ascend_rt.errors import AclError, ClosedError, OutOfMemory, TaskFailed
 from ascend_rt.testing import Latch
 
@@ -478,3 +491,23 @@ def test_what_c_does_has_no_second_body_in_python(name: str) -> None:
     assert found
     for each in found:
         assert all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in each.body), each.name
+
+
+@pytest.mark.parametrize("declared", [Buffer, Event, MappedBuffer, PoolBuffer, Stream])
+def test_a_class_has_the_signature_of_its_constructor(declared: Any) -> None:
+    """Python 3.13 has none for a constructor in C, and raises an error."""
+    own = list(inspect.signature(declared.__init__).parameters)[1:]
+    assert list(inspect.signature(declared).parameters) == own
+
+
+def test_a_subclass_has_the_signature_of_its_own_constructor() -> None:
+    class Same(Stream):
+        pass
+
+    class Other(Stream):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.label = name
+
+    assert inspect.signature(Same) == inspect.signature(Stream)
+    assert list(inspect.signature(Other).parameters) == ["name"]
