@@ -75,7 +75,7 @@ def support() -> Declarations:
 
 
 def python_entries() -> str:
-    """Return the functions from C into Python; "+C" because the callback gate that calls them is compiled separately."""
+    """Return the functions from C into Python; "+C" because the callback gate, which calls them, is compiled alone."""
     prototypes = re.findall(r"^\w[^\n]*\bascend_rt_python_\w+\(.*\);$", _support_text(), re.MULTILINE)
     return 'extern "Python+C" {\n' + "\n".join(prototypes) + "\n}\n"
 

@@ -21,6 +21,7 @@ _STANDARD = tuple(
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _OF_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
 _SPAWN = os.path.join("multiprocessing", "spawn.py")
+_GENERATED = ("<frozen ", "<eval_with_key>", "<attrs generated ")  # by Python, torch.fx and attrs
 _SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 
 
@@ -98,7 +99,7 @@ def apart(first: Frames, second: Frames) -> tuple[Frames, Frames]:
 def is_file_of_user(file: str) -> bool:
     """Return whether a file is neither of this package, nor of the standard library, nor installed."""
     if file.startswith("<"):
-        return not file.startswith("<frozen ")
+        return not file.startswith(_GENERATED)
     full = os.path.realpath(file)
     return not (full.startswith((_PACKAGE, *_STANDARD, *_SYSTEM)) or _INSTALLED.search(full))
 

@@ -17,9 +17,10 @@ from ascend_rt._runtime.driver import ffi, lib
 
 
 def _libraries() -> str:
-    """Return how places begin that are not the program's: in PyTorch, and in what it decorates its functions with."""
+    """Return how places begin that are not the program's: in PyTorch, in code of torch.fx, and in decorators."""
     packages = [f"{os.path.dirname(each.__file__)}{os.sep}" for each in (torch, torch_npu)]
-    return "\n".join([*packages, *(f"{each.__file__}:" for each in (contextlib, functools, typing_extensions))])
+    decorators = [f"{each.__file__}:" for each in (contextlib, functools, typing_extensions)]
+    return "\n".join([*packages, "<eval_with_key>", *decorators])
 
 
 def install(library: ctypes.CDLL) -> None:

@@ -101,6 +101,9 @@ class Call {
                 stack.emplace_back(c10::Device(c10::DeviceType::CPU));
             } else {
                 stack.push_back(replace_tensors(argument, [&](const at::Tensor &tensor) {
+                    if (tensor.is_view()) {  // the operator may be the first that uses the memory
+                        name_memory(tensor);
+                    }
                     return tensor.is_cpu() ? copied(tensor) : aliases_.of(tensor);
                 }));
             }

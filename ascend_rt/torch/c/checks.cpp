@@ -11,6 +11,7 @@
 #include "abi/acl.h"
 #include "abi/aclsim.h"
 #include "adapter.h"
+#include "layouts.h"
 #include "operator.h"
 #include "places.h"
 #include "tensors.h"
@@ -63,8 +64,12 @@ const char *name_of(const at::Tensor &tensor) {
 }
 
 void name_memory(const at::Tensor &tensor) {
-    if (is_checked() && tensor.has_storage() && tensor.nbytes() > 0) {
-        require(aclsimNamePart(tensor.const_data_ptr(), name_of(tensor)), "aclsimNamePart", "aten::copy_");
+    if (!is_checked()) {
+        return;
+    }
+    const at::Tensor whole(tensor.is_view() ? tensor._base() : tensor);
+    if (is_plain(whole) && whole.has_storage() && whole.nbytes() > 0) {
+        require(aclsimNamePart(whole.const_data_ptr(), name_of(whole)), "aclsimNamePart", "a tensor");
     }
 }
 

@@ -58,6 +58,27 @@ at::Tensor rebuilt_nested(const at::Tensor &tensor, bool is_on_cpu, const PartOf
                                                      from->get_nested_strides(), from->get_storage_offsets());
 }
 
+// A view of a nested tensor has all memory of the tensor, but not all elements.
+std::vector<at::Tensor> nested_in(const at::Tensor &tensor) {
+    const NestedTensorImpl *nested = at::native::get_nested_tensor_impl(tensor);
+    const at::Tensor memory = nested->get_unsafe_storage_as_tensor();
+    const at::Tensor &sizes = nested->get_nested_sizes();
+    const at::Tensor &strides = nested->get_nested_strides();
+    const std::int64_t rank = sizes.dim() == 2 ? sizes.size(1) : 0;
+    std::vector<at::Tensor> tensors;
+    for (std::int64_t i = 0; i < nested->get_storage_offsets().numel(); ++i) {
+        at::Tensor made =
+            at::detail::make_tensor<c10::TensorImpl>(c10::Storage(memory.storage()), memory.key_set(), memory.dtype());
+        const auto row = [&](const at::Tensor &of) {
+            return rank > 0 ? c10::IntArrayRef(of.const_data_ptr<std::int64_t>() + i * rank, rank) : c10::IntArrayRef();
+        };
+        made.unsafeGetTensorImpl()->set_sizes_and_strides(
+            row(sizes), row(strides), nested->get_storage_offsets().const_data_ptr<std::int64_t>()[i]);
+        tensors.push_back(std::move(made));
+    }
+    return tensors;
+}
+
 at::QuantizerPtr quantizer_with(const at::QuantizerPtr &quantizer, const PartOf &part) {
     const auto *by_channel = dynamic_cast<at::PerChannelAffineQuantizer *>(quantizer.get());
     if (by_channel == nullptr) {
@@ -108,6 +129,10 @@ std::vector<at::Tensor> parts_of(const at::Tensor &tensor) {
         return part;
     });
     return parts;
+}
+
+std::vector<at::Tensor> dense_tensors_of(const at::Tensor &tensor) {
+    return tensor.is_nested() ? nested_in(tensor) : parts_of(tensor);
 }
 
 void adopt(const at::Tensor &tensor, const at::Tensor &stand_in, const PartOf &part) {

@@ -28,6 +28,9 @@ at::Tensor numbers_of(const at::Tensor &tensor);
 // The parts of a tensor that is not plain.
 std::vector<at::Tensor> parts_of(const at::Tensor &tensor);
 
+// The dense tensors that a tensor consists of, which is not plain: those of a nested tensor are views of its memory.
+std::vector<at::Tensor> dense_tensors_of(const at::Tensor &tensor);
+
 // Gives a sparse tensor the elements that an operator has left in its stand-in of the CPU; others cannot get another
 // number of elements. Parts that are the stand-in's own memory remain.
 void adopt(const at::Tensor &tensor, const at::Tensor &stand_in, const PartOf &part);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator.h"
 
+#include <algorithm>
 #include <map>
 
 #include "abi/acl.h"
@@ -134,6 +135,7 @@ Operator::Operator(c10::OperatorHandle given, bool meta)
         may_be_on_cpu.push_back(is_of_any_device(argument.name(), type->kind() == c10::TypeKind::ListType));
     }
     find_operands();
+    find_statistics();
     bool only_new = !returns.empty();
     for (std::size_t i = 0; i < returns.size(); ++i) {
         has_number |= returns[i] == kNotATensor;
@@ -160,6 +162,25 @@ void Operator::find_operands() {
             type->kind() == c10::TypeKind::ListType ? type->containedType(0)->kind() : type->kind();
         is_operand.push_back(makes_nothing && kind == c10::TypeKind::NumberType);
     }
+}
+
+void Operator::find_statistics() {
+    if (schema.name() != "aten::native_batch_norm" && schema.name() != "aten::batch_norm_update_stats") {
+        return;
+    }
+    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+        const std::string &argument = schema.arguments()[i].name();
+        if (argument == "running_mean" || argument == "running_var") {
+            statistics_.push_back(i);
+        } else if (argument == "training") {
+            training_ = i;
+        }
+    }
+}
+
+bool Operator::updates_statistic(std::size_t argument, const Stack &arguments) const {
+    return std::find(statistics_.begin(), statistics_.end(), argument) != statistics_.end() &&
+           (!training_ || arguments[*training_].toBool());
 }
 
 aclrtFuncHandle Operator::kernel(std::int8_t device) {

@@ -39,13 +39,20 @@ struct Operator {
     std::optional<c10::OperatorHandle> out;  // the overload that writes into given outputs, for kNew returns
     mutable std::atomic<bool> is_out_usable{true};
 
+    // Returns whether the argument is a running statistic that a call of batch normalization changes, although the
+    // schema does not say so.
+    bool updates_statistic(std::size_t argument, const Stack &arguments) const;
+
     // The kernel of an operator on a device of the simulator, by the operator's name.
     aclrtFuncHandle kernel(std::int8_t device);
 
   private:
     void find_operands();
+    void find_statistics();
     void register_code();
 
+    std::vector<std::size_t> statistics_;
+    std::optional<std::size_t> training_;  // the argument that says whether they are changed; without it they are
     std::array<std::atomic<aclrtFuncHandle>, kMostDevices> kernels_{};
     std::atomic<bool> has_code_{false};
 };

@@ -5,10 +5,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <mutex>
 #include <sstream>
@@ -31,6 +34,7 @@ constexpr std::size_t kMost = 1 << 15;
 auto &places = *new std::vector<NodePlace>;  // forever: threads may outlive static variables
 
 constinit thread_local Place newest;   // place of the thread's nodes
+constinit thread_local int pass = -1;  // the backward pass that has run them
 constinit thread_local Place current;  // that of the node that runs, while a ForwardPlace lives
 
 // Both are set once, before the first use of a device.
@@ -40,6 +44,12 @@ constinit std::atomic<aclsimNameFrame> name{nullptr};
 auto &libraries = *new std::vector<std::string>;
 
 std::size_t index_of(std::uint64_t thread, std::uint64_t number) { return (thread * 4099 + number) % kMost; }
+
+// Nodes that accumulate gradients have no number; no thread has this one.
+constexpr std::uint64_t kAccumulators = UINT64_MAX;
+std::uint64_t number_of(const torch::autograd::Node *accumulator) {
+    return reinterpret_cast<std::uintptr_t>(accumulator) / alignof(std::max_align_t);
+}
 
 bool needs_gradient(const IValue &value) {
     if (value.isTensor()) {
@@ -63,18 +73,45 @@ void keep_place(const NodePlace &noted) {
     }
 }
 
+// Keeps the place for the nodes that accumulate the gradients of leaves among the arguments.
+void keep_accumulators(c10::ArrayRef<IValue> arguments, const Place &place) {
+    for (const IValue &argument : arguments) {
+        if (!argument.isTensor() || !needs_gradient(argument) || !argument.toTensor().is_leaf()) {
+            continue;
+        }
+        if (const auto node = torch::autograd::impl::try_get_grad_accumulator(argument.toTensor())) {
+            const std::lock_guard<std::mutex> lock(held_in_forks);
+            const std::uint64_t number = number_of(node.get());
+            places[index_of(kAccumulators, number)] = {kAccumulators, number, place};
+        }
+    }
+}
+
 // Finds the place of the node. Those that accumulate gradients, or change views, have none: they have the one of the
-// node that the thread has run before, which led to them.
-bool find_place(std::uint64_t thread, std::uint64_t number) {
+// node that the thread has run before in this pass, which led to them, or else of the newest operator with the leaf.
+bool find_place(const torch::autograd::Node &node) {
+    const std::uint64_t thread = node.thread_id();
+    const std::uint64_t number = node.sequence_nr();
     const std::lock_guard<std::mutex> lock(held_in_forks);
     if (places.empty()) {
         return false;
+    }
+    if (const int present = torch::autograd::get_current_graph_task_id(); present != pass) {
+        pass = present;
+        newest = Place{};
     }
     const NodePlace &kept = places[index_of(thread, number)];
     if (kept.thread == thread && kept.number == number) {
         newest = kept.place;
     }
     current = newest;
+    if (current.count == 0) {
+        const std::uint64_t accumulator = number_of(&node);
+        const NodePlace &of_leaf = places[index_of(kAccumulators, accumulator)];
+        if (of_leaf.thread == kAccumulators && of_leaf.number == accumulator) {
+            current = of_leaf.place;
+        }
+    }
     current.is_forward = true;
     return current.count > 0;
 }
@@ -121,6 +158,7 @@ void note_forward_place(c10::ArrayRef<IValue> arguments, const Place &place) {
         return;
     }
     keep_place({at::RecordFunction::currentThreadId(), next - 1, place});
+    keep_accumulators(arguments, place);
 }
 
 ForwardPlace::ForwardPlace() {
@@ -128,7 +166,7 @@ ForwardPlace::ForwardPlace() {
         return;  // an operator allocates memory: its place is set
     }
     const auto node = torch::autograd::get_current_node();
-    if (node && find_place(node->thread_id(), node->sequence_nr())) {
+    if (node && find_place(*node)) {
         if (is_checked()) {
             aclsimSetForwardPlace(current.frames.data(), current.count);
         }

@@ -118,7 +118,7 @@ class Accesses {
     explicit Accesses(const Task &task) {
         list_.reserve(task.arguments.size() + task.outputs.size());
         for (std::size_t i = 0; i < task.arguments.size(); ++i) {
-            add(task.arguments[i], mode_of(task.op, i));
+            add(task.arguments[i], mode_of(task, i));
         }
         for (const auto &tensors : task.outputs) {
             for (const at::Tensor &tensor : tensors) {
@@ -138,8 +138,10 @@ class Accesses {
     }
 
   private:
-    static aclsimAccessMode mode_of(const Operator &op, std::size_t argument) {
-        const bool is_written = std::find(op.written.begin(), op.written.end(), argument) != op.written.end();
+    static aclsimAccessMode mode_of(const Task &task, std::size_t argument) {
+        const Operator &op = task.op;
+        const bool is_written = std::find(op.written.begin(), op.written.end(), argument) != op.written.end() ||
+                                op.updates_statistic(argument, task.arguments);
         return !is_written                                ? ACLSIM_ACCESS_READ
                : op.schema.arguments()[argument].is_out() ? ACLSIM_ACCESS_WRITE
                                                           : ACLSIM_ACCESS_READ_WRITE;
@@ -154,9 +156,15 @@ class Accesses {
         if (!tensor.defined() || !is_of_device(tensor)) {
             return;
         }
+        if (!is_plain(tensor)) {
+            for (const at::Tensor &part : dense_tensors_of(tensor)) {
+                add(part, mode);
+            }
+            return;
+        }
         auto &shape = shapes_.emplace_back();
         auto &strides = strides_.emplace_back();
-        if (!is_plain(tensor) || tensor.layout() != at::kStrided || !merge_dimensions(tensor, shape, strides)) {
+        if (tensor.layout() != at::kStrided || !merge_dimensions(tensor, shape, strides)) {
             are_known_ = false;
             return;
         }

@@ -91,6 +91,18 @@ def training():
             optimizer.step()
 
 
+def evaluation():
+    """Statistics and parts of nested tensors that two streams use at once, which only read them, or other parts."""
+    x, mean, variance = (torch.ones(*sizes, device="npu") for sizes in ((4, 6), (6,), (6,)))
+    left, right = torch.nested.as_nested_tensor([x, mean.expand(2, 6)]).chunk(2, -1)
+    side.wait_stream(current())
+    with torch.npu.stream(side):
+        F.batch_norm(x, mean, variance)
+        right[1].mul_(2)
+    F.batch_norm(x, mean, variance)
+    left.contiguous()
+
+
 def gradients_of_two_streams():
     weight = torch.randn(8, 8, device="npu", requires_grad=True)
     x = torch.randn(8, 8, device="npu")
@@ -160,6 +172,7 @@ for program in (
     results_on_the_host,
     batches,
     training,
+    evaluation,
     gradients_of_two_streams,
     graphs,
     views,

@@ -5,6 +5,7 @@ tensor its type and shape.
 """
 
 import torch
+import torch.nn.functional as F
 import torch_npu  # noqa: F401  (registers the device)
 
 side, other = torch.npu.Stream(), torch.npu.Stream()
@@ -124,6 +125,67 @@ def replayed():
         x.fill_(2)  # graph: second
 
 
+def statistics():
+    """In training, batch normalization changes its running statistics."""
+    mean = torch.zeros(6, device="npu")  # statistics: float32[6]
+    x, variance = torch.ones(4, 6, device="npu"), torch.ones(6, device="npu")
+    side.wait_stream(torch.npu.current_stream())
+    with torch.npu.stream(side):
+        mean.clone()  # statistics: first
+    F.batch_norm(x, mean, variance, training=True)  # statistics: second
+
+
+def values_of_a_sparse_tensor():
+    x = torch.eye(5, device="npu").to_sparse()  # sparse: float32[5]
+    torch.npu.synchronize()
+    with torch.npu.stream(side):
+        x._values().mul_(2)  # sparse: first
+    x.to_dense()  # sparse: second
+
+
+def dense_tensor_beside_a_sparse_one():
+    x = torch.eye(5, device="npu").to_sparse()
+    with torch.npu.stream(side):
+        y = torch.ones(5, 3, device="npu")  # beside: float32[5, 3]; first
+    torch.sparse.mm(x, y)  # beside: second
+
+
+def generated_code():
+    """Its lines are in no file."""
+    module = torch.fx.symbolic_trace(torch.nn.ReLU())
+    with torch.npu.stream(side):
+        x = torch.ones(20, device="npu")  # generated: float32[20]; first
+    module(x)  # generated: second
+
+
+def rows_of_a_tensor():
+    """The first uses of a tensor are those of its rows."""
+    x = torch.empty(3, 40, device="npu")  # row: float32[3, 40]
+    torch.npu.synchronize()
+    with torch.npu.stream(side):
+        x[1].fill_(1)  # row: first
+    x.sum()  # row: second
+
+
+def rows_of_pinned_memory():
+    x = torch.ones(41, device="npu")
+    rows = torch.empty(3, 41, pin_memory=True)  # rows: float32[3, 41]
+    rows[1].copy_(x, non_blocking=True)
+    rows[2].copy_(x, non_blocking=True)
+    rows[0].copy_(x, non_blocking=True)  # rows: first
+    return rows.sum()  # rows: second
+
+
+def gradient_of_a_sum():
+    """Nothing runs before the gradient is summed up in the leaf."""
+    weight = torch.ones(7, 3, device="npu", requires_grad=True)
+    side.wait_stream(torch.npu.current_stream())
+    loss = weight.sum()  # leaf: float32[7, 3]; first
+    loss.backward()
+    with torch.npu.stream(side):
+        weight.grad * 2  # leaf: second
+
+
 for race in (
     missing_wait,
     late_record,
@@ -137,6 +199,13 @@ for race in (
     converted_gradient,
     results_that_fill_no_block,
     replayed,
+    statistics,
+    values_of_a_sparse_tensor,
+    dense_tensor_beside_a_sparse_one,
+    generated_code,
+    rows_of_a_tensor,
+    rows_of_pinned_memory,
+    gradient_of_a_sum,
 ):
     race()
     torch.npu.synchronize()
