@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascend_rt._memory import tensors
-from ascend_rt._memory.receiver import Receiver
+from ascend_rt._memory.receiver import Arrival, Receiver
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, supports
 from ascend_rt._runtime.names import encoded
@@ -225,7 +225,12 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
         -----
         ``acltdtReceiveTensor``; blocking, without the GIL; needs no context. If Ctrl-C ends a wait, no message is lost.
         """
-        return self._receive(limit_of(timeout))
+        limit, arrival = limit_of(timeout), Arrival(self)
+        try:
+            return arrival.take(limit)
+        except BaseException as error:
+            arrival.put_back(error)
+            raise
 
     async def receive_async(self) -> tuple[NDArray[Any], ...]:
         """Take the oldest message as :meth:`receive` does, without blocking the event loop of asyncio.

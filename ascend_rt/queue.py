@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ascend_rt._memory import tensors
-from ascend_rt._memory.receiver import Receiver
+from ascend_rt._memory.receiver import Arrival, Receiver
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib, load, usable
 from ascend_rt._runtime.names import encoded
@@ -266,7 +266,12 @@ class Queue(Receiver["NDArray[Any]"]):
         -----
         ``acltdtDequeueData``; blocking, without the GIL. If Ctrl-C ends a wait, no array is lost. API reference 17-02.
         """
-        return self._receive(limit_of(timeout))
+        limit, arrival = limit_of(timeout), Arrival(self)
+        try:
+            return arrival.take(limit)
+        except BaseException as error:
+            arrival.put_back(error)
+            raise
 
     async def put_async(self, array: ArrayLike) -> None:
         """Put a copy of an array as :meth:`put` does, without blocking the event loop of asyncio.
