@@ -168,8 +168,21 @@ class Accesses {
             are_known_ = false;
             return;
         }
-        list_.push_back({tensor.const_data_ptr(), mode, static_cast<std::uint32_t>(tensor.itemsize()),
-                         static_cast<std::uint32_t>(shape.size()), shape.data(), strides.data(), name_of(tensor)});
+        const aclsimAccess access{tensor.const_data_ptr(),
+                                  mode,
+                                  static_cast<std::uint32_t>(tensor.itemsize()),
+                                  static_cast<std::uint32_t>(shape.size()),
+                                  shape.data(),
+                                  strides.data(),
+                                  name_of(tensor)};
+        if (std::none_of(list_.begin(), list_.end(), [&](const aclsimAccess &it) { return are_equal(it, access); })) {
+            list_.push_back(access);  // once for x + x
+        }
+    }
+    static bool are_equal(const aclsimAccess &one, const aclsimAccess &other) {
+        return one.address == other.address && one.mode == other.mode && one.name == other.name &&
+               std::equal(one.shape, one.shape + one.rank, other.shape, other.shape + other.rank) &&
+               std::equal(one.strides, one.strides + one.rank, other.strides, other.strides + other.rank);
     }
     // Leaves out dimensions of one element, and makes one of two if the first continues the second. Returns whether an
     // access can have those that remain.

@@ -452,8 +452,8 @@ void MemoryCheck::report(const CallNote &at, const std::string &text) {
     }
     reports_.fetch_add(1, std::memory_order_relaxed);
     if (writes_findings()) {
-        write_finding(R"({"kind":"memory","id":)" + std::to_string(next_finding()) + R"(,"text":)" + quoted_with_names(text) +
-                      R"(,"frames":)" + json_frames(at.place) + "}");
+        write_finding(R"({"kind":"memory","id":)" + std::to_string(next_finding()) + R"(,"text":)" +
+                      quoted_with_names(text) + R"(,"frames":)" + json_frames(at.place) + "}");
         return;
     }
     print_error("ascend_rt simulator, memory check: %s\n", text.c_str());

@@ -45,7 +45,8 @@ double number_of(const Json &number);
 
 // Returns the text as a JSON string. Bytes that are not UTF-8 become U+0080 to U+00FF.
 std::string quoted(const std::string &text);
-// The same for text that contains names of files: such bytes become the surrogates by which Python keeps them (PEP 383).
+// The same for text that contains names of files: such bytes become the surrogates by which Python keeps them (PEP
+// 383).
 std::string quoted_with_names(const std::string &text);
 
 }  // namespace aclsim
