@@ -186,6 +186,13 @@ def gradient_of_a_sum():
         weight.grad * 2  # leaf: second
 
 
+def operand_given_twice():
+    """It is one access."""
+    with torch.npu.stream(side):
+        x = torch.ones(6, 7, device="npu")  # twice: float32[6, 7]; first
+    x * x  # twice: second
+
+
 for race in (
     missing_wait,
     late_record,
@@ -206,6 +213,7 @@ for race in (
     rows_of_a_tensor,
     rows_of_pinned_memory,
     gradient_of_a_sum,
+    operand_given_twice,
 ):
     race()
     torch.npu.synchronize()
