@@ -92,7 +92,7 @@ Context &require_context(Machine &machine) REQUIRES(engine_lock);  // ACL_ERROR_
 // Returns the device of the current context; fails also if it is lost. Used by calls that create an object on the
 // device or query it.
 Device &require_current_device(Machine &machine) REQUIRES(engine_lock);
-// The same for a new notify: the runtime does not remember that there is no context (events_streams_sync.md section 5).
+// The same for a new notify; without a context, aclrtGetLastError gets no code (events_streams_sync.md section 5).
 Device &require_device_of_notify(Machine &machine) REQUIRES(engine_lock);
 Device &require_device(Machine &machine, std::int64_t user_id) REQUIRES(engine_lock);  // ACL_ERROR_RT_INVALID_DEVICEID
 

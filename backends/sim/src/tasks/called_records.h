@@ -14,7 +14,7 @@ class Stream;
 class CalledRecords {
   public:
     // Note a call for the stream's next task. The second returns the records that may satisfy the wait, one of each
-    // stream; none if there is no record before it, or no order.
+    // stream. The list is empty if no record precedes the wait, or the order has ended.
     void note_record(const Stream &stream) REQUIRES(engine_lock);
     std::vector<Point> note_wait(const Stream &stream) REQUIRES(engine_lock);
     // Returns the first record that was called after a wait with none before it.
