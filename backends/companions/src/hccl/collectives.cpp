@@ -111,6 +111,7 @@ class PartReduction {
             }
             receivings_[i % 2]->wait();
             reduce_piece(i, to);
+            receivings_[i % 2].reset();
         }
     }
 
@@ -119,13 +120,14 @@ class PartReduction {
     void receive(std::size_t index) {
         if (!scratch_[index % 2]) {
             scratch_[index % 2].reset(new char[std::max<std::size_t>(size_ * scratch_size_, 1)]);
+            pieces_[index % 2].resize(size_);
         }
         auto &receivings = receivings_[index % 2];
         receivings.emplace(run_);
         for (std::uint32_t other = 0; other < size_; ++other) {
             if (other != rank_) {
-                receivings->receive(other, static_cast<std::uint16_t>(index), scratch(index, other),
-                                    piece_of(parts_[rank_].size, index).size);
+                receivings->receive_in_place(other, static_cast<std::uint16_t>(index), pieces_[index % 2][other],
+                                             scratch(index, other), piece_of(parts_[rank_].size, index).size);
             }
         }
     }
@@ -148,7 +150,7 @@ class PartReduction {
         const auto operand = [&](std::uint32_t distance) -> const char * {  // counted backwards from the chunk's rank
             const std::uint32_t rank = (chunk + size_ - distance) % size_;
             const std::size_t offset = parts_[rank_].offset + piece_of(parts_[rank_].size, index).offset;
-            return (rank == rank_ ? at(from_, offset) : scratch(index, rank)) + slice.offset;
+            return (rank == rank_ ? at(from_, offset) : pieces_[index % 2][rank]) + slice.offset;
         };
         char *const sum = scratch(index, rank_) + slice.offset;  // the result may be one of the operands
         const char *so_far = operand(1);
@@ -170,6 +172,7 @@ class PartReduction {
     const std::size_t begin_;
     const std::size_t scratch_size_;
     std::array<std::unique_ptr<char[]>, 2> scratch_;
+    std::array<std::vector<const char *>, 2> pieces_;  // by rank
     std::array<std::optional<Transfers>, 2> receivings_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ struct Receiving {
     std::uint64_t address;  // there
     bool is_done;
     Run *run;
+    const char **in_place;           // where to note the place of the bytes, if they need not be copied; nullptr: copy
+    std::optional<Deposit> deposit;  // that was not copied
 };
 
 // Message that came before it was expected.

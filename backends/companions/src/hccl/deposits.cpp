@@ -125,8 +125,9 @@ bool Inbox::may_hold(const Deposit &deposit, std::size_t size) {
     return deposit.slot < kSlots && size <= kCapacity && deposit.offset <= kCapacity - size;
 }
 
-void Inbox::take(const Deposit &deposit, void *to, std::size_t size) const {
-    std::memcpy(to, pages_->data() + kHeader + deposit.offset, size);
+const char *Inbox::message(const Deposit &deposit) const { return pages_->data() + kHeader + deposit.offset; }
+
+void Inbox::give_back(const Deposit &deposit) const {
     returned(*pages_, deposit.slot).store(1, std::memory_order_release);
 }
 

@@ -72,8 +72,9 @@ class Inbox {
     explicit Inbox(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
     // Returns false if such a message cannot exist.
     static bool may_hold(const Deposit &deposit, std::size_t size);
-    // Copies the message, and gives its place back.
-    void take(const Deposit &deposit, void *to, std::size_t size) const;
+    const char *message(const Deposit &deposit) const;
+    // Gives the place of the message back.
+    void give_back(const Deposit &deposit) const;
 
   private:
     const std::unique_ptr<SharedPages> pages_;

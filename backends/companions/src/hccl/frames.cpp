@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "hccl/connection.h"
@@ -175,6 +176,9 @@ bool Network::take_frame(Other &from, std::vector<Question> &questions) {
             take_message(from);
             return true;
         case Type::Outbox:
+            if (from.inbox != nullptr) {
+                return false;
+            }
             if (auto pages = SharedPages::open(from.peer.process, frame.address, frame.offer)) {
                 from.inbox = std::make_unique<Inbox>(std::move(pages));
             }
@@ -345,7 +349,15 @@ void Network::ask_for(Receiving &receiving) {
 }
 
 void Network::take_deposit(Receiving &receiving, const Frame &frame) {
-    peers_[receiving.rank]->inbox->take({frame.address, frame.offer}, receiving.data, frame.size);
+    const Deposit deposit{frame.address, frame.offer};
+    const Inbox &inbox = *peers_[receiving.rank]->inbox;
+    if (receiving.in_place != nullptr) {
+        *receiving.in_place = inbox.message(deposit);
+        receiving.deposit = deposit;
+    } else {
+        std::memcpy(receiving.data, inbox.message(deposit), frame.size);
+        inbox.give_back(deposit);
+    }
     receiving.is_done = true;
 }
 

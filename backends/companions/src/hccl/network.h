@@ -90,6 +90,9 @@ class Transfers {
     // refused by an assertion: copy it.
     void send(std::uint32_t rank, std::uint16_t step, const void *data, std::size_t size);
     void receive(std::uint32_t rank, std::uint16_t step, void *data, std::size_t size);
+    // The same, but the bytes may stay in memory that the sender shares: `place`, which points to the data at first,
+    // points there in the end, until the transfers are destroyed.
+    void receive_in_place(std::uint32_t rank, std::uint16_t step, const char *&place, void *data, std::size_t size);
     void send_direct(std::uint32_t rank, std::uint64_t number, const Signature &signature, const void *data,
                      std::size_t size);
     void receive_direct(std::uint32_t rank, std::uint64_t number, const Signature &signature, void *data,
@@ -101,7 +104,8 @@ class Transfers {
 
   private:
     void send(std::uint32_t rank, const Key &key, const Signature &signature, const void *data, std::size_t size);
-    void receive(std::uint32_t rank, const Key &key, const Signature &signature, void *data, std::size_t size);
+    void receive(std::uint32_t rank, const Key &key, const Signature &signature, void *data, std::size_t size,
+                 const char **in_place = nullptr);
     void note_awaited();
     bool read_next(std::unique_lock<std::mutex> &lock);
 

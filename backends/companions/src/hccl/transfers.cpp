@@ -89,6 +89,9 @@ Transfers::~Transfers() {
             arrival->second.awaited_by = nullptr;
         }
         Network::Other &other = *network.peers_[receiving.rank];
+        if (receiving.deposit) {
+            other.inbox->give_back(*receiving.deposit);
+        }
         if (other.into == &receiving) {
             other.into = nullptr;
             other.payload_to = nullptr;
@@ -102,6 +105,12 @@ void Transfers::send(std::uint32_t rank, std::uint16_t step, const void *data, s
 
 void Transfers::receive(std::uint32_t rank, std::uint16_t step, void *data, std::size_t size) {
     receive(rank, {run_.number, run_.execution, step, 0}, run_.signature, data, size);
+}
+
+void Transfers::receive_in_place(std::uint32_t rank, std::uint16_t step, const char *&place, void *data,
+                                 std::size_t size) {
+    place = static_cast<const char *>(data);
+    receive(rank, {run_.number, run_.execution, step, 0}, run_.signature, data, size, &place);
 }
 
 void Transfers::send_direct(std::uint32_t rank, std::uint64_t number, const Signature &signature, const void *data,
@@ -142,11 +151,13 @@ void Transfers::send(std::uint32_t rank, const Key &key, const Signature &signat
     network.queue(other, frame, nullptr, 0);
 }
 
-void Transfers::receive(std::uint32_t rank, const Key &key, const Signature &signature, void *data, std::size_t size) {
+void Transfers::receive(std::uint32_t rank, const Key &key, const Signature &signature, void *data, std::size_t size,
+                        const char **in_place) {
     Network &network = run_.network;
     assert(rank != network.rank());
     const std::lock_guard<std::mutex> guard(network.mutex_);
-    Receiving &receiving = receivings_.emplace_back(Receiving{rank, key, signature, data, size, 0, 0, false, &run_});
+    Receiving &receiving = receivings_.emplace_back(
+        Receiving{rank, key, signature, data, size, 0, 0, false, &run_, in_place, std::nullopt});
     const auto arrival = network.arrived_.find({rank, key});
     if (arrival == network.arrived_.end()) {
         network.expected_.emplace(Network::Place{rank, key}, &receiving);
