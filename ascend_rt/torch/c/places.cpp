@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <mutex>
 #include <sstream>
 #include <vector>
@@ -32,6 +33,13 @@ struct NodePlace {
 // The newest places, under held_in_forks. Empty until the first operator that is differentiated.
 constexpr std::size_t kMost = 1 << 15;
 auto &places = *new std::vector<NodePlace>;  // forever: threads may outlive static variables
+
+// A backward pass that the program has called, and has not returned from.
+struct CalledPass {
+    std::uint64_t thread = 0;
+    Place place;
+};
+auto &passes = *new std::vector<CalledPass>;  // under held_in_forks
 
 constinit thread_local Place newest;   // place of the thread's nodes
 constinit thread_local int pass = -1;  // the backward pass that has run them
@@ -87,14 +95,23 @@ void keep_accumulators(c10::ArrayRef<IValue> arguments, const Place &place) {
     }
 }
 
+// Returns the call of the backward pass that runs, if all passes that do are of one thread.
+Place place_of_pass() {
+    const bool is_known = !passes.empty() && std::all_of(passes.begin(), passes.end(), [](const CalledPass &it) {
+        return it.thread == passes.back().thread;
+    });
+    return is_known ? passes.back().place : Place{};
+}
+
 // Finds the place of the node. Those that accumulate gradients, or change views, have none: they have the one of the
 // node that the thread has run before in this pass, which led to them, or else of the newest operator with the leaf.
+// Views and the layers of torch.func leave none either: the call of the pass is the last resort.
 bool find_place(const torch::autograd::Node &node) {
     const std::uint64_t thread = node.thread_id();
     const std::uint64_t number = node.sequence_nr();
     const std::lock_guard<std::mutex> lock(held_in_forks);
     if (places.empty()) {
-        return false;
+        places.resize(kMost);
     }
     if (const int present = torch::autograd::get_current_graph_task_id(); present != pass) {
         pass = present;
@@ -112,7 +129,10 @@ bool find_place(const torch::autograd::Node &node) {
             current = of_leaf.place;
         }
     }
-    current.is_forward = true;
+    current.is_forward = current.count > 0;
+    if (current.count == 0) {
+        current = place_of_pass();
+    }
     return current.count > 0;
 }
 
@@ -196,6 +216,25 @@ extern "C" __attribute__((visibility("default"))) void ascend_rt_torch_places(ac
     }
     name.store(named, std::memory_order_release);
     capture.store(captured, std::memory_order_release);
+}
+
+// Called from Python before and after each backward pass.
+extern "C" __attribute__((visibility("default"))) void ascend_rt_torch_begin_pass() {
+    using namespace ascend_rt;
+    const CalledPass called{at::RecordFunction::currentThreadId(), place_here()};
+    const std::lock_guard<std::mutex> lock(held_in_forks);
+    passes.push_back(called);
+}
+
+extern "C" __attribute__((visibility("default"))) void ascend_rt_torch_end_pass() {
+    using namespace ascend_rt;
+    const std::lock_guard<std::mutex> lock(held_in_forks);
+    const std::uint64_t thread = at::RecordFunction::currentThreadId();
+    const auto last =
+        std::find_if(passes.rbegin(), passes.rend(), [&](const CalledPass &it) { return it.thread == thread; });
+    if (last != passes.rend()) {
+        passes.erase(std::next(last).base());
+    }
 }
 
 // Writes the line from which the calling thread calls; "" if none is known.

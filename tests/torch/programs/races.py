@@ -186,6 +186,25 @@ def gradient_of_a_sum():
         weight.grad * 2  # leaf: second
 
 
+def gradient_through_views():
+    """No operator is called with the leaf, only views: the gradient has the line of the pass."""
+    weight = torch.ones(5, 9, device="npu", requires_grad=True)
+    side.wait_stream(torch.npu.current_stream())
+    loss = weight.t().reshape(45).sum()
+    loss.backward()  # views: float32[5, 9]; first
+    with torch.npu.stream(side):
+        weight.grad * 2  # views: second
+
+
+def gradient_of_a_function():
+    """The layers of torch.func hide the operators that are differentiated."""
+    x = torch.ones(5, 11, device="npu")
+    side.wait_stream(torch.npu.current_stream())
+    result = torch.func.grad(lambda it: (it * it).sum())(x)  # function: float32[5, 11]; first
+    with torch.npu.stream(side):
+        result * 2  # function: second
+
+
 def operand_given_twice():
     """It is one access."""
     with torch.npu.stream(side):
@@ -213,6 +232,8 @@ for race in (
     rows_of_a_tensor,
     rows_of_pinned_memory,
     gradient_of_a_sum,
+    gradient_through_views,
+    gradient_of_a_function,
     operand_given_twice,
 ):
     race()
