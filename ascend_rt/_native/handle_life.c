@@ -6,6 +6,8 @@
  * that destroys it and the owner's losing it. */
 #include "handle_life.h"
 
+#include "deferred.h"
+
 PyTypeObject *epoch_type;
 
 PyObject *host;
@@ -16,7 +18,6 @@ static PyObject *closed_error;  /* ascend_rt.errors.ClosedError */
 static PyObject *wrong_state;   /* ascend_rt.errors.WrongState */
 static PyObject *ascend_error;  /* ascend_rt.errors.AscendError */
 static PyObject *close_name;    /* "close" */
-static PyObject *deferred;      /* a dict: discarded objects that are to be closed later, by identity */
 static PyObject *on_open;       /* called with each object that owns a handle; NULL: nothing */
 static ascend_rt_shared *parts; /* the table of ascend_rt._aclrt */
 static MUTEX(on_open_mutex);
@@ -571,42 +572,6 @@ static PyObject *handle_exit(PyObject *object, PyObject *const *args, Py_ssize_t
     return closed != NULL ? Py_NewRef(Py_None) : NULL;
 }
 
-/* Objects that could not be deferred, since not even that had memory, with references. */
-enum { WITHOUT_MEMORY = 64 };
-static PyObject *without_memory[WITHOUT_MEMORY];
-static size_t without_memory_count;
-
-static bool add_deferred(PyObject *object) {
-    PyObject *identity = PyLong_FromVoidPtr(object);
-    const bool is_added = identity != NULL && PyDict_SetItem(deferred, identity, object) == 0;
-    Py_XDECREF(identity);
-    return is_added;
-}
-
-/* If there are more than fit, the rest is lost. */
-static void put_without_memory(PyObject *object) {
-    LOCK(epochs_mutex);
-    if (without_memory_count < WITHOUT_MEMORY) {
-        without_memory[without_memory_count++] = Py_NewRef(object);
-    }
-    UNLOCK(epochs_mutex);
-}
-
-/* Takes one of those, with its reference; NULL: there is none. */
-static PyObject *take_without_memory(void) {
-    LOCK(epochs_mutex);
-    PyObject *const object = without_memory_count > 0 ? without_memory[--without_memory_count] : NULL;
-    UNLOCK(epochs_mutex);
-    return object;
-}
-
-static void defer(PyObject *object) {
-    if (!add_deferred(object)) {
-        PyErr_WriteUnraisable(object);
-        put_without_memory(object);
-    }
-}
-
 /* An exception of a signal handler ends the method anywhere; then the object is closed later. */
 void handle_finalize(PyObject *object) {
     if (!has_handle((handle *)object, ENDED)) {
@@ -622,23 +587,11 @@ void handle_finalize(PyObject *object) {
     if (result == NULL) {
         PyErr_WriteUnraisable(object);
         if (has_handle((handle *)object, ENDED)) {
-            defer(object);
+            defer_closing(object);
         }
     }
     Py_XDECREF(result);
     PyErr_Restore(type, value, traceback);
-}
-
-bool has_deferred(void) {
-    bool is_added = true; /* false while memory is short */
-    for (PyObject *object; is_added && (object = take_without_memory()) != NULL; Py_DECREF(object)) {
-        is_added = add_deferred(object);
-        if (!is_added) {
-            PyErr_Clear();
-            put_without_memory(object);
-        }
-    }
-    return PyDict_Size(deferred) != 0;
 }
 
 PyGetSetDef handle_properties[] = {
@@ -703,6 +656,5 @@ bool handle_life_add(PyObject *module, ascend_rt_shared *shared) {
     return find_cast() && (closed_error = attribute_of("ascend_rt.errors", "ClosedError")) != NULL &&
            (wrong_state = attribute_of("ascend_rt.errors", "WrongState")) != NULL &&
            (ascend_error = attribute_of("ascend_rt.errors", "AscendError")) != NULL &&
-           (close_name = PyUnicode_InternFromString("close")) != NULL && (deferred = PyDict_New()) != NULL &&
-           PyModule_AddObjectRef(module, "deferred", deferred) == 0 && PyModule_AddFunctions(module, functions) == 0;
+           (close_name = PyUnicode_InternFromString("close")) != NULL && PyModule_AddFunctions(module, functions) == 0;
 }

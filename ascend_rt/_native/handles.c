@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ascend_rt._native.handles: the base types of objects with a handle, and retentions. */
 #include "batches.h"
+#include "deferred.h"
 #include "failures.h"
 #include "handle_life.h"
 #include "host_functions.h"
@@ -442,8 +443,8 @@ static ascend_rt_shared *find_parts(void) {
 static bool add_all(PyObject *module) {
     return (parts = find_parts()) != NULL && (resets = PySet_New(NULL)) != NULL &&
            PyModule_AddObjectRef(module, "resets", resets) == 0 && add_types(module) && failures_add(module, parts) &&
-           batches_add(module) && handle_life_add(module, parts) && host_functions_add(module, parts) &&
-           hot_methods_add(module, parts);
+           batches_add(module) && deferred_add(module) && handle_life_add(module, parts) &&
+           host_functions_add(module, parts) && hot_methods_add(module, parts);
 }
 
 static PyObject *while_resetting(PyObject *module, PyObject *const *args, Py_ssize_t count) {

@@ -184,9 +184,6 @@ PyObject *buffer_view(buffer *self, uint64_t offset, uint64_t nbytes);
 PyObject *buffer_part(PyObject *self, PyObject *slice);
 PyObject *buffer_item(PyObject *self, Py_ssize_t index);
 
-/* Returns true if discarded objects wait for a call that closes them. */
-bool has_deferred(void);
-
 /* Gives the handle of an object back that is discarded. Returns false if the method in Python has to. */
 bool discard(handle *self);
 /* Returns true if objects that own a handle are reported. */

@@ -2,6 +2,7 @@
 #include "methods.h"
 
 #include "batches.h"
+#include "deferred.h"
 #include "handle_life.h"
 
 const ascend_rt_shared *shared;
@@ -98,6 +99,7 @@ static PyObject *renew_locks(PyObject *module, PyObject *unused) {
     batches_renew_locks();
     current_streams_renew_locks();
     handle_life_renew_locks();
+    deferred_renew_locks();
     Py_RETURN_NONE;
 }
 
