@@ -422,6 +422,23 @@ def test_an_access_of_numpy_counts_once(size: int, elements: str) -> None:
     assert counts[-1:] == [2]
 
 
+def test_an_access_of_c_code_to_several_pages_counts_once() -> None:
+    program = (
+        "import ctypes\n"
+        "m, d = PinnedBuffer(3 * 4096), Buffer(3 * 4096)\n"
+        "for _ in range(2):\n"
+        "    copy_async(m, d, a)\n"
+        "    a.synchronize()\n"
+        "    copy_async(m[:4096], d[:4096], a)\n"
+        "    copy_async(m[4096:], d[4096:], a)\n"
+        "    ctypes.string_at(int(m.ctypes.data), 3 * 4096)\n"
+    )
+    findings = findings_of(program)
+    races = [it for it in findings if it["kind"] == "race"]
+    counts = {it["id"]: it["count"] for it in findings if it["kind"] == "count"}
+    assert [counts[it["id"]] for it in races] == [2, 2]  # one for each copy
+
+
 def test_a_counting_notify_orders_behind_no_more_than_its_wait_needs() -> None:
     program = "n = CountingNotify()\nn.record(1, a, operation='add')\n" + WRITE + "n.record(1, a, operation='add')\n"
     for number, races in ((2, []), (1, RACE)):

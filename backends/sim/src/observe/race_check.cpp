@@ -349,8 +349,14 @@ void RaceCheck::accessed(const Moment &, const Stream &stream, const Task &task,
 void RaceCheck::host_accessed(const Moment &, std::uint32_t, const Access &access) {
     const Guard guard(mutex_);
     const PlaceId place = places_.present();
+    const bool is_at_page = current_call()->function == Function::None;
     Operands operands = operands_of({access}, place);
-    if (!operands.empty()) {
+    if (operands.empty()) {
+        return;
+    }
+    if (is_at_page) {
+        detector_.access_page(caller(), std::move(operands), place);
+    } else {
         detector_.access(caller(), std::move(operands), place);
     }
 }

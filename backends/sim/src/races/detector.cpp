@@ -429,6 +429,16 @@ void Detector::access(const Caller &caller, std::vector<Operand> operands, Place
     enqueue(std::move(action));
 }
 
+void Detector::access_page(const Caller &caller, std::vector<Operand> operands, PlaceId place) {
+    if (find_open(caller.task) == nullptr) {
+        const bool goes_on =
+            std::tie(paged_.number, paged_.place, paged_.thread) == std::tie(calls_, place, caller.thread);
+        calls_ -= goes_on ? 1 : 0;  // it keeps its number
+        paged_ = {calls_ + 1, place, caller.thread};
+    }
+    access(caller, std::move(operands), place);
+}
+
 void Detector::give_out(std::uintptr_t address, std::uint64_t size, PlaceId place) {
     blocks_.give_out(address, size, {++calls_, place, nullptr});
 }

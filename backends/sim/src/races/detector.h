@@ -100,6 +100,9 @@ class Detector {
     // Other processes may use the block at the address.
     void share(std::uintptr_t address, SharedBlock as);
     void access(const Caller &caller, std::vector<Operand> operands, PlaceId place);
+    // The same, of code of the program that was stopped at a page. If nothing has come since it was stopped at another
+    // one at the same place, it goes on with that access.
+    void access_page(const Caller &caller, std::vector<Operand> operands, PlaceId place);
     // A part of a block is given out by an allocator above the library.
     void give_out(std::uintptr_t address, std::uint64_t size, PlaceId place);
     // Forgets accesses that are over, as the host knows, also from quiet queries.
@@ -171,7 +174,12 @@ class Detector {
     Reports &reports_;
     Sharing sharing_;
     const bool separates_threads_;
-    std::uint64_t calls_ = 0;   // number of the newest action
+    std::uint64_t calls_ = 0;  // number of the newest action
+    struct {
+        std::uint64_t number = 0;
+        PlaceId place = 0;
+        std::uint32_t thread = 0;
+    } paged_;                   // newest access that was stopped at a page
     Point grouped_;             // newest wait whose edges are a group,
     std::uint64_t groups_ = 0;  // and the number of the group
     Blocks blocks_{calls_};

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "races/fields.h"
 
@@ -165,6 +166,12 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     const Use &first = is_in_order ? earlier : later;
     const Use &second = is_in_order ? later : earlier;
     Seen &seen = seen_[{first.place, second.place, is_reuse(first, second)}];
+    const auto pair = std::make_tuple(earlier.lane, earlier.step, earlier.piece, later.number);
+    const bool is_of_host = !earlier.agent.is_task || !later.agent.is_task;
+    if (is_of_host && seen.count > 0 && seen.pair == pair) {
+        return;  // another page of the same access
+    }
+    seen.pair = pair;
     ++seen.count;
     // With other processes each has its own order.
     if (seen.count > 1 && (order.empty() || seen.count > kMostOrders)) {

@@ -61,6 +61,8 @@ class Reports {
         std::uint64_t count = 0;
         std::uint64_t before = 0;  // counted by earlier lines of the same places
         std::uint64_t written = 0;
+        // Newest pair of accesses.
+        std::tuple<LaneId, Step, std::uint64_t, std::uint64_t> pair{};
     };
     struct Waits {
         std::optional<std::uint32_t> stream{};  // none: the host waits
