@@ -1143,6 +1143,10 @@ class Lib:
         """void ascend_rt_discard_capsule(void *capsule)."""
     def ascend_rt_no_op(self, first: Any, second: Any, /) -> int:
         """aclError ascend_rt_no_op(void *first, void *second)."""
+    def ascend_rt_create_queue(self, attributes: Any, queue: Any, /) -> int:
+        """int ascend_rt_create_queue(const void *attributes, void **queue)."""
+    def ascend_rt_destroy_queue(self, queue: Any, /) -> int:
+        """int ascend_rt_destroy_queue(void *queue)."""
     def ascend_rt_create_channel(self, device: int, name: Any, capacity: int, channel: Any, /) -> int:
         """int ascend_rt_create_channel(uint32_t device, const char *name, size_t capacity, void **channel)."""
     def ascend_rt_send(self, channel: Any, items: Any, count: int, timeout_ms: int, /) -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy as np
 from ascend_rt._memory import tensors
 from ascend_rt._memory.receiver import Arrival, Receiver
 from ascend_rt._runtime import blocking, lifecycle
-from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib, load, usable
+from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, load, pointer
 from ascend_rt._runtime.names import encoded
+from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import limit_of
-from ascend_rt.errors import ClosedError, EndOfSequence
+from ascend_rt.context import owner_of_borrowed, owner_of_new
+from ascend_rt.errors import EndOfSequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +36,7 @@ _USER_DATA = 96  # bytes of a message
 _END = b"end"  # the user data of the mark that ends a sequence
 
 
-class Queue(Receiver["NDArray[Any]"]):
+class Queue(Resource, Receiver["NDArray[Any]"]):
     """A first-in, first-out queue of arrays with a limited depth.
 
     A thread that puts an array into a full queue waits, as does one that gets an array from an empty one. One thread
@@ -61,8 +64,8 @@ class Queue(Receiver["NDArray[Any]"]):
     Notes
     -----
     ``acltdtCreateQueue``, ``acltdtDestroyQueue``; not blocking. All products. API reference 17-02. The queue ends with
-    a reset of the device. :meth:`grant` and :meth:`attach` are for programs that run on a device; the simulator has
-    them with ``ASCEND_RT_SIM_QUEUES=device``.
+    the last reference to this object, and with a reset of the device. :meth:`grant` and :meth:`attach` are for programs
+    that run on a device; the simulator has them with ``ASCEND_RT_SIM_QUEUES=device``.
 
     Examples
     --------
@@ -77,31 +80,27 @@ class Queue(Receiver["NDArray[Any]"]):
     [0.0, 4.0, 8.0]
     """
 
-    __slots__ = ("__weakref__", "_arrived", "_has_short_calls", "_is_own", "_number", "_room")
+    __slots__ = ("_arrived", "_has_short_calls", "_room")
+    _what = "queue"
+    _needs_context = True
     _receives, _empty = "acltdtDequeueData", _EMPTY
-    _number: int | None  # None: closed, or not made yet
 
     def __init__(self, depth: int = 8, name: str = "") -> None:
-        self._prepare(is_own=True)
-        given = encoded(name, _LONGEST_NAME)
-        lifecycle.initialize()
+        self._begin()
+        self._prepare()
+        given, out = encoded(name, _LONGEST_NAME), ffi.new("void **")
         attributes = lib.acltdtCreateQueueAttr()
         if attributes == ffi.NULL:
             raise MemoryError("the host has no memory for the attributes of a queue")
         try:
-            text = ffi.new("char[]", given)
-            pointer = ffi.new("char *[1]", [text])
-            call("acltdtSetQueueAttr", attributes, lib.ACL_TDT_QUEUE_NAME_PTR, ffi.sizeof(pointer), pointer)
-            number = ffi.new("uint32_t *", depth)
-            call("acltdtSetQueueAttr", attributes, lib.ACL_TDT_QUEUE_DEPTH_UINT32, ffi.sizeof("uint32_t"), number)
-            call("acltdtCreateQueue", attributes, number)
+            _set_attributes(attributes, given, depth)
+            code = self._create(owner_of_new(), out, lib.ascend_rt_create_queue, attributes, out)
         finally:
             call("acltdtDestroyQueueAttr", attributes)
-        self._number = int(number[0])
+        if code:
+            check(code, "acltdtCreateQueue")
 
-    def _prepare(self, *, is_own: bool) -> None:
-        self._number = None
-        self._is_own = is_own
+    def _prepare(self) -> None:
         self._arrived, self._has_short_calls = deque(), True  # the simulator itself notices SIGINT alone
         self._room = _FIRST_ROOM
 
@@ -129,7 +128,7 @@ class Queue(Receiver["NDArray[Any]"]):
         """
         lifecycle.initialize()
         queue = cls.__new__(cls)
-        queue._prepare(is_own=False)
+        queue._prepare()
         rights = ffi.new("uint32_t *")
         code = blocking.attempts(
             lambda limit: lib.acltdtAttachQueue(number, _accepted(limit), rights),
@@ -139,7 +138,7 @@ class Queue(Receiver["NDArray[Any]"]):
         )
         if code:
             check(code, "acltdtAttachQueue")
-        queue._number = number
+        queue._borrow(pointer(number), owner_of_borrowed())
         return queue
 
     @property
@@ -150,15 +149,10 @@ class Queue(Receiver["NDArray[Any]"]):
         ------
         ClosedError
             The queue was closed.
+        InvalidHandle
+            The device was reset.
         """
-        if self._number is None:
-            raise ClosedError(lib.ACL_ERROR_RT_INVALID_HANDLE, "Queue", "this queue is closed")
-        return self._number
-
-    @property
-    def is_closed(self) -> bool:
-        """Return True if the queue was closed."""
-        return self._number is None
+        return address(self._handle)
 
     @property
     def rights(self) -> frozenset[str]:
@@ -338,7 +332,7 @@ class Queue(Receiver["NDArray[Any]"]):
         return put
 
     def _check_open(self) -> None:
-        self.number  # noqa: B018  (raises)
+        self._handle  # noqa: B018  (raises)
 
     def _new_cell(self) -> _Cell:
         return _Cell(self._room)
@@ -429,26 +423,26 @@ class Queue(Receiver["NDArray[Any]"]):
         Threads that wait for it raise an error. A queue of another process is released, but not destroyed. If the call
         fails, because a route is left (500001) or the thread has no context, the queue stays open.
         """
-        number = self._number
-        if number is None:
-            return
-        if self._is_own and usable():
-            code = lib.acltdtDestroyQueue(number)
-            if not is_expected(code, lib.ACL_ERROR_RT_DRV_INTERNAL_ERROR):  # ended with a reset, or by another process
-                check(code, "acltdtDestroyQueue")
-        self._number = None
+        super().close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _destroy(self, handle: Any) -> None:
+        code = self._give_back(lib.ascend_rt_destroy_queue)
+        if code and not is_expected(code, lib.ACL_ERROR_RT_DRV_INTERNAL_ERROR):  # it has ended by another process
+            check(code, "acltdtDestroyQueue")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Queue cannot be copied or pickled; pass its number, and call Queue.attach there")
 
-    def __repr__(self) -> str:
-        return f"<ascend_rt.Queue {'closed' if self._number is None else self._number}>"
+    def _description(self) -> str:
+        return f"{self.number}{self._place}"
+
+
+def _set_attributes(attributes: Any, name: bytes, depth: int) -> None:
+    """Give a new queue its name and its depth."""
+    text, number = ffi.new("char[]", name), ffi.new("uint32_t *", index(depth))
+    there = ffi.new("char *[1]", [text])
+    call("acltdtSetQueueAttr", attributes, lib.ACL_TDT_QUEUE_NAME_PTR, ffi.sizeof(there), there)
+    call("acltdtSetQueueAttr", attributes, lib.ACL_TDT_QUEUE_DEPTH_UINT32, ffi.sizeof("uint32_t"), number)
 
 
 def _rights() -> dict[str, int]:

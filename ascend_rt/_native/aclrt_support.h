@@ -158,6 +158,9 @@ typedef struct ascend_rt_item {
     size_t size;
 } ascend_rt_item;
 
+/* Creates a queue; its number is written to queue[0] as a handle. */
+int ascend_rt_create_queue(const void *attributes, void **queue);
+int ascend_rt_destroy_queue(void *queue);
 /* Creates a channel in channel[0]; returns ACL_ERROR_FAILURE if that fails, because the function itself has no code. */
 int ascend_rt_create_channel(uint32_t device, const char *name, size_t capacity, void **channel);
 /* Sends items as a dataset, which exists only during the call. */
