@@ -40,6 +40,7 @@ class _Registration(NamedTuple):
     allocator: Allocator
     descriptor: Any
     epoch: DeviceEpoch  # the stream's: a later stream may get the same handle
+    replaced: _Registration | None  # kept alive until it is known that the runtime calls it no more
 
 
 _registered: dict[int, _Registration] = {}  # stream -> what the runtime may call for it
@@ -179,25 +180,31 @@ class Allocator(ABC):
         -----
         ``aclrtAllocatorRegister``; not blocking. All products but 310B. API reference 11-08.
         """
-        handle = stream._handle
+        handle, key = stream._handle, address(stream._handle)
         descriptor = lib.aclrtAllocatorCreateDesc()
         if descriptor == ffi.NULL:
             raise OutOfMemory(lib.ACL_ERROR_BAD_ALLOC, "aclrtAllocatorCreateDesc")
+        before = _registered.get(key)
+        new = _Registration(self, descriptor, stream._owner.epoch, before)
         try:
-            call("aclrtAllocatorSetObjToDesc", descriptor, self.__blocks.handle)
-            call("aclrtAllocatorSetAllocFuncToDesc", descriptor, lib.ascend_rt_allocate_entry)
-            call("aclrtAllocatorSetFreeFuncToDesc", descriptor, lib.ascend_rt_free_entry)
-            call("aclrtAllocatorSetAllocAdviseFuncToDesc", descriptor, lib.ascend_rt_allocate_near_entry)
-            call("aclrtAllocatorSetGetAddrFromBlockFuncToDesc", descriptor, lib.ascend_rt_address_entry)
+            self._fill(descriptor)
+            _registered[key] = new  # before the call, behind which a signal handler may raise an exception
             call("aclrtAllocatorRegister", handle, descriptor)
         except AclError:
+            _restore(key, before)
             call("aclrtAllocatorDestroyDesc", descriptor)
             raise
-        before = _registered.get(address(handle))
-        _registered[address(handle)] = _Registration(self, descriptor, stream._owner.epoch)
         if before is not None:
             before.allocator._stream_has_left(stream)
+            _registered[key] = new._replace(replaced=None)
             call("aclrtAllocatorDestroyDesc", before.descriptor)
+
+    def _fill(self, descriptor: Any) -> None:
+        call("aclrtAllocatorSetObjToDesc", descriptor, self.__blocks.handle)
+        call("aclrtAllocatorSetAllocFuncToDesc", descriptor, lib.ascend_rt_allocate_entry)
+        call("aclrtAllocatorSetFreeFuncToDesc", descriptor, lib.ascend_rt_free_entry)
+        call("aclrtAllocatorSetAllocAdviseFuncToDesc", descriptor, lib.ascend_rt_allocate_near_entry)
+        call("aclrtAllocatorSetGetAddrFromBlockFuncToDesc", descriptor, lib.ascend_rt_address_entry)
 
     def unregister(self, stream: Stream) -> None:
         """Let operators on the stream use the runtime's own allocator again; calling it twice is allowed.
@@ -286,6 +293,14 @@ class _OfFunctions(Allocator):
     def allocate_near(self, nbytes: int, near: int) -> Buffer:
         function = self._functions[2]
         return self.allocate(nbytes) if function is None else function(nbytes, near)
+
+
+def _restore(key: int, before: _Registration | None) -> None:
+    """Register again what was registered for a stream, because the runtime has it still."""
+    if before is None:
+        _registered.pop(key, None)
+    else:
+        _registered[key] = before
 
 
 def registered(stream: Stream) -> Allocator | None:
@@ -405,6 +420,7 @@ class CachingAllocator(Allocator):
         self._cached: defaultdict[tuple[DeviceEpoch, int], list[CachedBuffer]] = defaultdict(list)
         self._given: set[int] = set()  # by id
         self._last_uses: list[Event] = []  # on streams that have left
+        self._leaving: list[CachedBuffer] = []  # from the cache, until the wait for their work is over
         self._used = self._used_peak = self._reserved = self._reserved_peak = self._hits = self._misses = 0
 
     def allocate(self, nbytes: int) -> Buffer:
@@ -573,19 +589,20 @@ class CachingAllocator(Allocator):
         """Close the cached buffers; return True if there were any."""
         with self._emptying:
             with self._lock:
-                buffers = [buffer for same_size in self._cached.values() for buffer in same_size]
+                self._leaving += [buffer for same_size in self._cached.values() for buffer in same_size]
                 self._sizes.clear()
                 self._cached.clear()
+            has_any = bool(self._leaving)
             try:
                 self._synchronize()  # without the lock: what the streams run may free
             except AclError:
                 with self._lock:
-                    for buffer in buffers:
-                        self._keep(buffer)
+                    while self._leaving:
+                        self._keep(self._leaving.pop())
                 raise
-            for buffer in buffers:
-                buffer.close()
-        return bool(buffers)
+            while self._leaving:
+                self._leaving.pop().close()
+        return has_any
 
     def _synchronize(self) -> None:
         own = [stream for stream, it in list(_registered.items()) if it.allocator is self and not it.epoch.is_over]

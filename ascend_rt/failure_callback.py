@@ -137,7 +137,6 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     ...     error.code
     507015
     """
-    global _listener
     if not callable(function):
         raise TypeError(f"expected a function that takes a FailedTask, got {type(function).__name__}")
     lifecycle.initialize()
@@ -145,17 +144,22 @@ def on_task_failed(function: Callable[[FailedTask], object]) -> Subscription:
     if failures.needs_polling:
         raise NotSupported(207000, "aclrtExceptionInfoCallbackRegister", failures.refusal)
     subscription = Subscription(function)
+    try:
+        _begin(subscription)
+        return subscription
+    except BaseException:  # no thread can be started; or a signal handler raised it, with the thread started
+        subscription.close()
+        raise
+
+
+def _begin(subscription: Subscription) -> None:
+    global _listener
     with _lock:
         if _listener is not None:
             _listener.subscriptions += (subscription,)
-            return subscription
+            return
         _listener = _Listener(subscription)
-        try:
-            _listener.start()
-        except BaseException:  # no thread can be started; or a signal handler raised it, with the thread started
-            subscription.close()
-            raise
-    return subscription
+        _listener.start()
 
 
 def end(timeout: float) -> bool:

@@ -417,29 +417,37 @@ class range:
     def __init__(self, name: str) -> None:
         self.name = name
         self._message = encoded(name, _LONGEST_MESSAGE)
-        self._stamps: defaultdict[int, list[Any]] = defaultdict(list)  # by thread, innermost last
+        self._stamps: defaultdict[int, list[tuple[Any, bool]]] = defaultdict(list)  # by thread, innermost last
 
     def __enter__(self) -> Self:
-        stamp = lib.aclprofCreateStamp()
-        if stamp != ffi.NULL:
-            check(
-                lib.aclprofSetStampTraceMessage(stamp, self._message, len(self._message)), "aclprofSetStampTraceMessage"
-            )
-            if lib.aclprofPush(stamp) != 0:  # the profile has ended meanwhile
-                lib.aclprofDestroyStamp(stamp)
-                stamp = ffi.NULL
-        self._stamps[get_ident()].append(stamp)
-        return self
+        stamps = self._stamps[get_ident()]
+        depth, stamp, is_open = len(stamps), ffi.NULL, False
+        try:
+            stamp = lib.aclprofCreateStamp()
+            if stamp != ffi.NULL:
+                call("aclprofSetStampTraceMessage", stamp, self._message, len(self._message))
+                is_open = lib.aclprofPush(stamp) == 0  # otherwise the profile has ended meanwhile
+            stamps.append((stamp, is_open))
+            return self
+        except BaseException:  # a signal handler raised it: there will be no exit
+            del stamps[depth:]
+            _end_range(stamp, is_open)
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        stamp = self._stamps[get_ident()].pop()
+        _end_range(*self._stamps[get_ident()].pop())
+
+
+def _end_range(stamp: Any, is_open: bool) -> None:
+    """Destroy the stamp of a range, if it has one."""
+    try:
+        if is_open:
+            lib.aclprofPop()  # fails if the profile has ended in the range, which is then in no profile
+    finally:
         if stamp != ffi.NULL:
-            try:
-                lib.aclprofPop()  # fails if the profile has ended in the range, which is then in no profile
-            finally:
-                lib.aclprofDestroyStamp(stamp)
+            lib.aclprofDestroyStamp(stamp)
 
 
 def mark(name: str, stream: Stream | None = None) -> None:

@@ -238,11 +238,12 @@ class Stream(Resource, StreamHandle):
         handle = self.context  # a closed stream says so
         note_chosen_stream(_current.get)
         with handle:
-            token = _current.set(self)
+            before = _current.get()
             try:
+                _current.set(self)
                 yield self
             finally:
-                _current.reset(token)
+                _current.set(before)
 
     # --- ordering ----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.codes import AICORE_EXCEPTION, NOT_COMPLETE
+from support.interruptions import Interruption
 
 from ascend_rt import Allocator, Buffer, CachingAllocator, Device, Stream, callback, copy, sim
 from ascend_rt.allocator import _registered, registered
@@ -216,6 +217,34 @@ def test_a_registration_keeps_the_allocator_alive(stream: Stream) -> None:
     del kept
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before the call", "after the call"])
+def test_what_the_runtime_may_call_lives_after_an_interrupted_registration(
+    is_done: bool, stream: Stream, override: Any, lib: Any, ffi: Any
+) -> None:
+    allocators = [Recording(), Recording()]
+    references = [weakref.ref(it) for it in allocators]
+    allocators[0].register(stream)
+
+    def interrupted(*arguments: Any) -> int:
+        if is_done:
+            in_c(*arguments)
+        raise Interruption
+
+    in_c = override("aclrtAllocatorRegister", interrupted)
+    with pytest.raises(Interruption):
+        allocators[1].register(stream)
+    del allocators
+    gc.collect()
+    at, free = call(stream, lib, ffi, 64)
+    assert at
+    free()
+    called = references[is_done]()
+    assert called is not None
+    assert [name for name, *_ in called.calls] == ["allocate", "free"]
+    assert references[1] is not None
+    references[1]().unregister(stream)  # type: ignore[union-attr]
 
 
 def test_descriptors_are_destroyed(device: Device, override: Any) -> None:

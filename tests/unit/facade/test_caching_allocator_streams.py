@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.codes import AICORE_EXCEPTION
+from support.interruptions import Interruption
 from support.threads import in_threads
 
 from ascend_rt import Buffer, CachingAllocator, Context, Device, Event, Stream, sim
@@ -21,6 +22,25 @@ from ascend_rt.testing import Latch
 pytestmark = pytest.mark.usefixtures("no_allocator_is_left")
 
 MIB = 1 << 20
+
+
+@pytest.mark.simulator("kernels")
+def test_an_interrupted_emptying_frees_nothing(stream: Stream, lib: Any) -> None:
+    allocator = CachingAllocator()
+    allocator.register(stream)
+
+    def interrupted(*arguments: Any) -> int:
+        raise Interruption
+
+    with Latch(stream):
+        sim.run_operator(stream, 4096)
+        with pytest.raises(Interruption), lib.override("aclrtSynchronizeStream", interrupted):
+            allocator.empty_cache()
+        gc.collect()
+        assert allocator.statistics.reserved == 4096
+    allocator.empty_cache()
+    assert allocator.statistics.reserved == 0
+    allocator.unregister(stream)
 
 
 @pytest.mark.simulator("kernels")

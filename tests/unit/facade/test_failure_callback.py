@@ -13,6 +13,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
+from support.interruptions import interruptions
 
 from ascend_rt import (
     AclWarning,
@@ -20,6 +21,7 @@ from ascend_rt import (
     FailedTask,
     NotSupported,
     Stream,
+    Subscription,
     TaskFailed,
     callback,
     failure_callback,
@@ -133,6 +135,16 @@ def test_there_is_no_thread_without_a_subscription(fail: Any) -> None:
     assert listeners() == []
     with on_task_failed(print):
         assert len(listeners()) == 1
+
+
+def test_an_interrupted_subscription_is_none(device: Device) -> None:
+    with on_task_failed(print):
+        listener = failure_callback._listener
+        assert listener is not None
+        made: list[Subscription] = []
+        for where in interruptions(lambda: made.append(on_task_failed(print))):
+            assert len(listener.subscriptions) == 1 + len(made), where
+        made.pop().close()
 
 
 def test_closing_waits_for_the_call_that_is_under_way(fail: Any) -> None:

@@ -173,6 +173,31 @@ def test_a_range_that_began_before_the_profile_is_not_mixed_up_with_that_of_anot
     assert sorted(each.name for each in seen.ranges) == ["outer", "part"]
 
 
+def test_a_range_whose_begin_is_interrupted_is_not_open(device: Device, override: Any) -> None:
+    stamps: list[Any] = []
+    pushed: list[Any] = []
+
+    def noting(function: str, note: Any) -> None:
+        def call(*arguments: Any) -> Any:
+            result = in_c(*arguments)
+            note(result, *arguments)
+            return result
+
+        in_c = override(function, call)
+
+    noting("aclprofCreateStamp", lambda stamp: stamps.append(stamp))
+    noting("aclprofDestroyStamp", lambda _, stamp: stamps.remove(stamp))
+    noting("aclprofPush", lambda code, stamp: pushed.append(stamp))
+    noting("aclprofPop", lambda code: pushed.pop())
+    named = profiling.range("begun")
+    with profile():
+        for where in interruptions(named.__enter__):
+            assert not stamps, where
+            assert not pushed, where
+        named.__exit__(None, None, None)
+    assert not stamps
+
+
 @pytest.mark.parametrize("name", ["x" * 127, "é" * 64, "a\0b"])
 def test_a_name_that_a_range_cannot_have_is_named(name: str) -> None:
     with pytest.raises(ValueError, match="a name has at most 126 bytes and no character 0, got"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.interruptions import interruptions
+from support.interruptions import Interruption, interruptions
 from support.memory_pools import PAGE
 from support.threads import in_thread
 
@@ -25,6 +25,7 @@ from ascend_rt import (
     Notify,
     PhysicalMemory,
     PinnedBuffer,
+    Queue,
     RegisteredMemory,
     Stream,
     VirtualMemory,
@@ -32,6 +33,7 @@ from ascend_rt import (
     fill_async,
     pointer_attributes,
 )
+from ascend_rt import stream as streams
 from ascend_rt._runtime import captures, lifecycle
 from ascend_rt._runtime.driver import ffi, lib
 from ascend_rt._runtime.lifecycle import epoch_of
@@ -67,6 +69,11 @@ def next_notify() -> int:
         return notify.id
 
 
+def next_queue() -> int:
+    with Queue() as queue:
+        return queue.number
+
+
 streams_left, events_left = counted("aclrtGetStreamAvailableNum"), counted("aclrtGetEventAvailNum")
 
 ARRAY = np.zeros(HUGE, np.uint8)
@@ -83,6 +90,7 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[], int]]] = {
     "plain event": (Event, events_left),
     "context": (lambda: Context(0), streams_left),
     "notify": (Notify, next_notify),
+    "queue": (Queue, next_queue),
     "buffer": (lambda: Buffer(HUGE), free_memory),
     "buffer with a policy": (lambda: Buffer(HUGE, policy=0), free_memory),
     "buffer of an array": (lambda: Buffer.from_array(ARRAY), free_memory),
@@ -176,6 +184,7 @@ EXISTING: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "event": (Event, ()),
     "context": (lambda: Context(0), (0,)),
     "notify": (Notify, ()),
+    "queue": (Queue, ()),
     "buffer": (lambda: Buffer(HUGE), (HUGE,)),
     "managed buffer": (lambda: ManagedBuffer(HUGE), (HUGE,)),
     "physical memory": (lambda: PhysicalMemory(HUGE, Device(0)), (HUGE,)),
@@ -281,6 +290,26 @@ def test_the_thread_stays_where_it_was(
         used[0].close()
 
 
+def test_a_stream_is_not_current_after_an_exception_at_the_begin_of_its_block(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupting:
+        get, reset = streams._current.get, streams._current.reset
+
+        def set(self, chosen: Stream | None) -> object:
+            """Choose a stream; a signal handler raises an exception before the caller has the result."""
+            token = chosen_by_block.set(chosen)
+            if chosen is stream:
+                raise Interruption
+            return token
+
+    before, chosen_by_block = Stream.current(), streams._current
+    monkeypatch.setattr(streams, "_current", Interrupting())
+    with pytest.raises(Interruption), stream.as_current():
+        pass
+    assert Stream.current() == before
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_an_interrupted_abort_leaves_events_that_release(device: Device, stream: Stream) -> None:
     event = Event()
@@ -310,7 +339,7 @@ def test_an_interrupted_record_leaves_an_event_that_releases(device: Device) -> 
 
 
 DISCARDED: dict[str, tuple[Callable[[], Any], Callable[[], int]]] = {
-    name: KINDS[name] for name in ("stream", "context", "notify", "pool buffer")
+    name: KINDS[name] for name in ("stream", "context", "notify", "queue", "pool buffer")
 }
 
 
