@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,10 +66,10 @@ class Generator:
     """
 
     def __init__(self, seed: int, stream: Stream | None = None, *, block: int = 0) -> None:
-        if not 0 <= seed < 1 << 64:
+        if not 0 <= index(seed) < 1 << 64:
             raise ValueError(f"the seed must be 0 to 2**64 - 1, got {seed}")
         self.block = block
-        self._seed = seed.to_bytes(8, "little")
+        self._seed = index(seed).to_bytes(8, "little")
         self._stream = given_or_current(stream)
         self._counter = Buffer(_COUNTER_BYTES)
 
@@ -187,7 +188,7 @@ class Generator:
         task.randomCounterAddr = on_device(self._counter)
         task.randomSeed = _value(self._seed)
         task.randomNum = _value(count.to_bytes(8, "little"))
-        copy_async(self._counter, self.block.to_bytes(_COUNTER_BYTES, "little"), self._stream, snapshot=True)
+        copy_async(self._counter, index(self.block).to_bytes(_COUNTER_BYTES, "little"), self._stream, snapshot=True)
         arguments = task, self._stream._handle, ffi.NULL
         self._stream._retention.submit("aclrtRandomNumAsync", *arguments, uses=(out, self._counter))
         self.block = (self.block + -(-words // _WORDS_OF_BLOCK)) % (1 << 8 * _COUNTER_BYTES)

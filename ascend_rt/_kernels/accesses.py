@@ -8,6 +8,7 @@ simulator's checks right before the launch; it is not called with the vendor's l
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,7 +84,7 @@ class Operand:
             raise TypeError(f"expected a Buffer or an Operand of one, got {type(buffer).__name__}")
         self.buffer, self.dtype = buffer, plain(dtype)
         self.shape = np.broadcast_shapes(buffer.nbytes // self.dtype.itemsize if shape is None else shape)
-        self.strides = None if strides is None else tuple(map(int, strides))
+        self.strides = None if strides is None else tuple(map(index, strides))
         self._check()
 
     def _check(self) -> None:

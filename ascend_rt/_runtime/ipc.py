@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ascend_rt._runtime.driver import ffi
@@ -23,7 +24,7 @@ def check_key(key: bytes) -> bytes:
 
 def process_numbers(processes: Iterable[int]) -> Any:
     """Return the numbers of processes that are named as C takes them."""
-    pids = ffi.new("int32_t[]", list(processes))
+    pids = ffi.new("int32_t[]", [index(process) for process in processes])
     if not len(pids):
         raise ValueError("the list of processes is empty; pass None to allow every process")
     return pids
