@@ -9,7 +9,7 @@ So each stream, and each context, has a :class:`FailureLog`. A failure goes thro
 state      it is known to                         it is there                                    the next state follows
 ========== ====================================== ============================================== =====================
 unseen     the runtime; once callbacks run,       in the runtime; a list in C                    a call of the C
-           to ``check`` and to events             (``aclrt_failures.c``)                        function reports it
+           to ``check`` and to events             (``aclrt_failures.c``)                         function reports it
 deferred   the log                                in the log, put there by the C function that   a synchronization or
                                                   calls the runtime's                            ``close`` raises it
 reported   the program; to events that were       in the :class:`ErrorWindow` that ends with it, --
