@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ascend_rt._native.handles import Batch, Call
-    from ascend_rt._runtime.foreign import AnyStream, ForeignEvent, ForeignStream
+    from ascend_rt._runtime.foreign_streams import AnyStream, ForeignEvent, ForeignStream
     from ascend_rt.enums import StreamFlag
     from ascend_rt.graph import CaptureMode, Graph
     from ascend_rt.notify import Notify

@@ -54,7 +54,7 @@ MODULES = (
     "sim",
     "stream",
     "testing",
-    "testing.checked",
+    "testing.checks",
     "transfer",
     "versions",
     "virtual_memory",

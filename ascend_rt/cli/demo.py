@@ -28,7 +28,7 @@ import numpy as np
 
 from ascend_rt._runtime.driver import library
 from ascend_rt.backends import IN_WORDS
-from ascend_rt.cli import modelled, terminal, timeline
+from ascend_rt.cli import modelled_card, terminal, timeline
 from ascend_rt.device import Device
 from ascend_rt.errors import AclError, TaskFailed, Timeout
 from ascend_rt.event import Event
@@ -400,7 +400,7 @@ def _overlap(gain: float, backend: str) -> list[str]:
 def _modelled(gain: float, backend: str) -> list[str]:
     """Return what a card would gain, if the simulator gains nothing and models no card already."""
     is_wanted = gain < 1 and backend == "sim" and "ASCEND_RT_SIM_PROFILE" not in os.environ
-    return modelled.in_words(modelled.run()) if is_wanted else []
+    return modelled_card.in_words(modelled_card.run()) if is_wanted else []
 
 
 def _as_text(report: Report, size: int, chunks: list[list[timeline.Span]]) -> str:

@@ -17,7 +17,7 @@ import pytest
 from ascend_rt._runtime import outsiders
 
 if TYPE_CHECKING:
-    from ascend_rt.testing.checked import Watch
+    from ascend_rt.testing.checks import Watch
 
 _ALL = "races,deadlocks"  # the checks of --ascend-check without a value
 _OPTION = "--ascend-check"
@@ -52,10 +52,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def _turn_on(checks: str, by: str) -> None:
-    from ascend_rt.testing import checked
+    from ascend_rt.testing import checks as findings
 
     try:
-        directory = checked.turn_on(checked.checks_in(checks))
+        directory = findings.turn_on(findings.checks_in(checks))
     except ValueError as error:
         raise pytest.UsageError(f"{by}: {error}") from None
     if directory is not None:
@@ -112,9 +112,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         item.runtest = no_leaks()(item.runtest)  # type: ignore[method-assign]
     if checks := _checks_of(item):
-        from ascend_rt.testing import checked
+        from ascend_rt.testing import checks as findings
 
-        _watches[item] = checked.Watch(checked.checks_in(checks))
+        _watches[item] = findings.Watch(findings.checks_in(checks))
 
 
 @pytest.hookimpl(trylast=True)
@@ -134,9 +134,9 @@ def _fail_if_found(item: pytest.Item) -> None:
     __tracebackhide__ = False  # else pytest says below the text that it hides a traceback
     from_test = _watches[item].new() if item in _watches else []
     if from_test:
-        from ascend_rt.testing import checked
+        from ascend_rt.testing import checks as findings
 
-        pytest.fail(checked.text_of(from_test), pytrace=False)
+        pytest.fail(findings.text_of(from_test), pytrace=False)
 
 
 @pytest.hookimpl(tryfirst=True)

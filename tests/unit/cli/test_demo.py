@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.programs_in_forks import Ended, Programs
 
-from ascend_rt.cli import demo, modelled, timeline
+from ascend_rt.cli import demo, modelled_card, timeline
 from ascend_rt.cli.terminal import CommandError
 
 RunDemo = Callable[..., Ended]
@@ -152,7 +152,7 @@ def test_a_trace_in_a_directory_that_does_not_exist(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("backend", "cause"), [("sim", "share processors and memory bandwidth"), ("cann", "a link")])
 def test_no_overlap_is_explained_before_its_figure(backend: str, cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASCEND_RT_SIM_PROFILE", raising=False)
-    monkeypatch.setattr(modelled, "run", lambda: 1.25)
+    monkeypatch.setattr(modelled_card, "run", lambda: 1.25)
     first, second = demo._overlap(0.87, backend)
     more = demo._modelled(0.87, backend)
     assert [line.split()[:4] for line in more[:1]] == ([["modelled", "at", "most", "1.25"]] if backend == "sim" else [])
@@ -168,35 +168,35 @@ def test_no_overlap_is_explained_before_its_figure(backend: str, cause: str, mon
 @pytest.mark.simulator("internals", "about a profile of the simulator")
 def test_copies_to_a_modelled_card_take_what_the_model_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_RT_SIM_FAULTS", "task:*:1=507015")  # not for this run
-    monkeypatch.setattr(modelled, "_SECONDS", 120)
+    monkeypatch.setattr(modelled_card, "_SECONDS", 120)
     reports: list[dict[str, Any]] = []
-    monkeypatch.setattr(modelled, "_read", reports.append)
-    modelled.run()
-    cost_ms = reports[0]["bytes"] / (modelled.CARD_BYTES_PER_US / modelled.SLOWDOWN) / 1e3
+    monkeypatch.setattr(modelled_card, "_read", reports.append)
+    modelled_card.run()
+    cost_ms = reports[0]["bytes"] / (modelled_card.CARD_BYTES_PER_US / modelled_card.SLOWDOWN) / 1e3
     assert all(reports[0]["stage_ms"][stage] > 0.99 * cost_ms for stage in ("host to device", "device to host"))
 
 
 @pytest.mark.parametrize(("slower", "kept_up"), [(1.0, True), (1.2, True), (1.3, False)])
 def test_the_model_counts_if_its_copies_took_what_they_cost(slower: float, kept_up: bool) -> None:
-    cost_ms = 1e9 / (modelled.CARD_BYTES_PER_US // modelled.SLOWDOWN) / 1e3
+    cost_ms = 1e9 / (modelled_card.CARD_BYTES_PER_US // modelled_card.SLOWDOWN) / 1e3
     copies = {"host to device": slower * cost_ms, "device to host": slower * cost_ms}
     stages = {**copies, "device to device": slower * cost_ms / 4}
-    gain = modelled._read({"bytes": 10**9, "chunks": 10, "stage_ms": stages})  # 2.25 / (1 + 1.25 / 10)
+    gain = modelled_card._read({"bytes": 10**9, "chunks": 10, "stage_ms": stages})  # 2.25 / (1 + 1.25 / 10)
     assert gain == (pytest.approx(2.0) if kept_up else None)
-    first, *_ = modelled.in_words(gain)
+    first, *_ = modelled_card.in_words(gain)
     assert ("2.00 times" in first) == kept_up
     assert ("too busy" in first) != kept_up
 
 
 def test_a_host_that_cannot_finish_the_model_is_too_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modelled, "_SECONDS", 0.001)
-    assert modelled.run() is None
+    monkeypatch.setattr(modelled_card, "_SECONDS", 0.001)
+    assert modelled_card.run() is None
 
 
 def test_a_modelled_run_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modelled, "profile", lambda: {"profile": {"format": 99}})
+    monkeypatch.setattr(modelled_card, "profile", lambda: {"profile": {"format": 99}})
     with pytest.raises(CommandError, match=r"the run on a modelled card failed: .*format"):
-        modelled.run()
+        modelled_card.run()
 
 
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,19 @@ LATE = {
     ("_startup.acl_finder", "pyacl"): "when the program imports acl",
 }
 
+# Imports inside of functions that close a circle: most of one floor, and needed by some programs alone.
+CIRCLES = {
+    ("_runtime.driver", "_check.at_exit"),
+    ("_runtime.driver", "_runtime.call_site"),
+    ("_runtime.driver", "_runtime.override"),
+    ("_runtime.driver", "_runtime.threads"),
+    ("_runtime.driver", "_runtime.watchdog"),
+    ("_runtime.driver", "versions"),
+    ("context", "stream"),  # default_stream
+    ("device", "stream"),  # the same
+    ("memory", "_memory.arrays"),
+}
+
 
 class Import(NamedTuple):
     module: str
@@ -103,6 +116,28 @@ def problems(imports: list[Import]) -> list[str]:
     except CycleError as error:
         found.append(f"a cycle of imports: {' -> '.join(reversed(error.args[1]))}")
     return found
+
+
+def circles(imports: list[Import]) -> set[tuple[str, str]]:
+    """Return the imports inside of functions whose module is imported by what they import."""
+    graph: dict[str, set[str]] = {}
+    for each in imports:
+        if not each.is_late:
+            graph.setdefault(each.module, set()).add(each.imported)
+
+    def reaches(module: str, end: str) -> bool:
+        seen, left = {module}, [module]
+        while left:
+            new = graph.get(left.pop(), set()) - seen
+            seen |= new
+            left += new
+        return end in seen
+
+    return {(it.module, it.imported) for it in imports if it.is_late and reaches(it.imported, it.module)}
+
+
+def test_few_late_imports_close_a_circle() -> None:
+    assert circles(imports_in(ROOT / "ascend_rt")) == CIRCLES
 
 
 def test_imports_point_downward() -> None:
