@@ -14,6 +14,7 @@ from ascend_rt._runtime.lifecycle import HOST, Owner, owner_of
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.retention import allocated, check_allocation
 from ascend_rt.device import Device
+from ascend_rt.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -463,7 +464,7 @@ class RegisteredMemory(Resource):
     b'hello'
     """
 
-    __slots__ = ("_array", "_device")
+    __slots__ = ("_array", "_device", "_nbytes")
     _what = "registered memory"
     _needs_context = True
     _array: Any
@@ -471,16 +472,18 @@ class RegisteredMemory(Resource):
 
     def __init__(self, array: HostMemory, *, mapped: bool = False) -> None:
         self._begin()
+        if getattr(array, "is_closed", False):
+            raise ClosedError(PINNED_IS_CLOSED)
         self._array = bytes_of(array, "array", "register the array that it is a view of", writable=True)
-        self._device = Device.current()
+        self._device, self._nbytes = Device.current(), len(self._array)
         flags = lib.ACL_HOST_REG_PINNED | (lib.ACL_HOST_REG_MAPPED if mapped else 0)
         there = (ffi.cast("void *", self._array),)
-        self._make(HOST, there, "aclrtHostRegisterV2", self._array, len(self._array), flags)
+        self._make(HOST, there, "aclrtHostRegisterV2", self._array, self._nbytes, flags)
 
     @property
     def nbytes(self) -> int:
         """Size in bytes."""
-        return len(self._array)
+        return self._nbytes
 
     @property
     def device_pointer(self) -> int:

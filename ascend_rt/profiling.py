@@ -26,6 +26,7 @@ from ascend_rt._runtime.driver import call, check, failure, ffi, is_expected, li
 from ascend_rt._runtime.names import encoded
 from ascend_rt.device import Device, id_of
 from ascend_rt.errors import WrongState
+from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -429,7 +430,7 @@ class range:
                 is_open = lib.aclprofPush(stamp) == 0  # otherwise the profile has ended meanwhile
             stamps.append((stamp, is_open))
             return self
-        except BaseException:  # a signal handler raised it: there will be no exit
+        except BaseException:  # a signal handler raised it, and no block begins
             del stamps[depth:]
             _end_range(stamp, is_open)
             raise
@@ -477,6 +478,7 @@ def mark(name: str, stream: Stream | None = None) -> None:
     >>> mark("loaded")
     >>> mark("computed", stream)
     """
+    handle = None if stream is None else given_or_current(stream)._handle  # a closed stream says so
     message = encoded(name, _LONGEST_MESSAGE if stream is None else _LONGEST_MARK)
     if stream is not None and not message:
         raise ValueError("the mark of a stream needs a name")
@@ -485,7 +487,7 @@ def mark(name: str, stream: Stream | None = None) -> None:
         return
     try:
         if stream is not None:
-            call("aclprofMarkEx", message, len(message), ffi.cast("aclrtStream", stream.handle))
+            call("aclprofMarkEx", message, len(message), handle)
         else:
             call("aclprofSetStampTraceMessage", stamp, message, len(message))
             call("aclprofMark", stamp)

@@ -410,6 +410,7 @@ class Queue(Resource, Receiver["NDArray[Any]"]):
         _change_routes("acltdtUnbindQueueRoutes", self._routes_to(destinations))
 
     def _routes_to(self, destinations: tuple[Queue, ...]) -> list[tuple[int, int]]:
+        self._check_open()
         for queue in destinations:
             if not isinstance(queue, Queue):
                 raise TypeError(f"expected a Queue, got {type(queue).__name__}")

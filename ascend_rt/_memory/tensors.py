@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascend_rt._runtime.driver import ffi, lib
-from ascend_rt.memory import HAS_OBJECTS
+from ascend_rt.errors import ClosedError
+from ascend_rt.memory import HAS_OBJECTS, PINNED_IS_CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,11 @@ def tensor(array: ArrayLike) -> NDArray[Any]:
     ------
     TypeError
         The runtime has no such data type.
+    ClosedError
+        It is a closed pinned buffer, which has no elements.
     """
+    if getattr(array, "is_closed", False):
+        raise ClosedError(PINNED_IS_CLOSED)
     found: NDArray[Any] = np.asarray(array, order="C")
     if found.dtype in _TYPES:
         return found
