@@ -200,6 +200,32 @@ void send_and_leave(const Rank &rank) {
     }
 }
 
+// More small messages than sockets hold, and one that lies in memory which the ranks share.
+void send_behind_others(const Rank &rank) {
+    const Memory<float> small(kMessageCount), medium(std::vector<float>(kLargeCount, static_cast<float>(rank.number)));
+    aclrtStream other = nullptr;
+    CHECK_OK(aclrtCreateStream(&other));
+    for (std::uint32_t number = 0; rank.number < 2 && number < kMessages; ++number) {
+        CHECK_HCCL(HCCL_SUCCESS,
+                   rank.number == 0
+                       ? HcclSend(small.data(), kMessageCount, HCCL_DATA_TYPE_FP32, 1, rank.comm, rank.stream)
+                       : HcclRecv(small.data(), kMessageCount, HCCL_DATA_TYPE_FP32, 0, rank.comm, rank.stream));
+    }
+    if (rank.number == 0) {
+        CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(rank.stream, 1000));
+        CHECK_HCCL(HCCL_SUCCESS, HcclSend(medium.data(), kLargeCount, HCCL_DATA_TYPE_FP32, 1, rank.comm, other));
+        CHECK_CODE(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(other, 1000));
+        write_text(kAnswers, "waits");
+    } else if (rank.number == 1) {
+        rank.synchronize();
+        CHECK_HCCL(HCCL_SUCCESS, HcclRecv(medium.data(), kLargeCount, HCCL_DATA_TYPE_FP32, 0, rank.comm, other));
+    }
+    CHECK_OK(aclrtSynchronizeStream(other));
+    CHECK(rank.number != 1 || medium.get() == std::vector<float>(kLargeCount, 0.0F));
+    CHECK_OK(aclrtDestroyStream(other));
+    rank.synchronize();
+}
+
 void be_rank(const std::string &task, std::uint32_t number) {
     const Watchdog watchdog(task.c_str(), 3 * kLongEnough);
     CHECK_OK(aclInit(nullptr));
@@ -240,6 +266,12 @@ void be_rank(const std::string &task, std::uint32_t number) {
         read_text(kOrders);
         send_and_leave(rank);
         write_text(kAnswers, "done");
+    } else if (task == "sends behind others") {
+        rank.comm = join_by_root(number);
+        sum_ones(rank, 100000);  // whose ranks share memory from now on
+        write_text(kAnswers, "joined");
+        read_text(kOrders);
+        send_behind_others(rank);
     } else if (task == "leaves a stopped rank") {
         rank.comm = join_by_root(number);
         std::vector<HcclComm> pairs(number == 0 || number == 3 ? 30 : 0);  // another rank would wake rank 0
@@ -432,6 +464,24 @@ void what_was_sent_arrives_without_its_sender() {
     end(processes, files);
 }
 
+// A sender that left a message in shared memory, of which the other rank has not been told, would take it along.
+void a_message_in_shared_memory_has_been_sent_when_it_is_complete() {
+    setenv("ASCEND_RT_HCCL_SHARED_MEMORY", "1", 1);
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start("sends behind others");
+    distribute_root(processes);
+    for (const Process &process : processes) {
+        CHECK(read_text(process.answers) == "joined");
+    }
+    CHECK(kill(processes[1].id, SIGSTOP) == 0);
+    for (const Process &process : processes) {
+        write_text(process.orders, "go on");
+    }
+    CHECK(read_text(processes[0].answers) == "waits");
+    CHECK(kill(processes[1].id, SIGCONT) == 0);
+    end(processes, files);
+}
+
 // A stopped rank does not notice that others leave it.
 void a_stopped_rank_can_be_left() {
     const std::set<std::string> files = shared_files();
@@ -490,6 +540,7 @@ int main(int argc, char **argv) {
     ranks_meet_by_a_table();
     memory_may_become_unreadable();
     what_was_sent_arrives_without_its_sender();
+    a_message_in_shared_memory_has_been_sent_when_it_is_complete();
     a_stopped_rank_can_be_left();
     return 0;
 }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <random>
@@ -37,6 +39,7 @@ struct Ends {
         return Message{*place, std::move(content)};
     }
     void take(const Message &message) {
+        CHECK(reinterpret_cast<std::uintptr_t>(inbox.message(message.place)) % alignof(std::max_align_t) == 0);
         CHECK(std::equal(message.content.begin(), message.content.end(), inbox.message(message.place)));
         inbox.give_back(message.place);
     }

@@ -28,6 +28,9 @@ constexpr std::size_t kHeader = 4096;
 static_assert(sizeof(Header) <= kHeader);
 constexpr std::size_t kCapacity = std::size_t{4} << 20;  // bytes of messages
 constexpr std::size_t kSize = kHeader + kCapacity;
+// Messages are read where they lie, as numbers of any type. Each begins in a line of the cache.
+constexpr std::size_t kAlignment = 64;
+static_assert(kHeader % kAlignment == 0 && kCapacity % kAlignment == 0);
 constexpr const char *kName = "ascend_rt_hccl";
 // The size is final: an access beyond the end of a file ends the process.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -110,12 +113,13 @@ std::optional<Deposit> Outbox::put(const void *data, std::size_t size) {
     while (!used_.empty() && returned(*pages_, used_.front().slot).load(std::memory_order_acquire) != 0) {
         used_.pop_front();
     }
-    const std::optional<std::size_t> room = room_for(size);
+    const std::size_t used = (size + kAlignment - 1) / kAlignment * kAlignment;
+    const std::optional<std::size_t> room = room_for(used);
     if (!room) {
         return std::nullopt;
     }
     const std::uint64_t slot = slots_++ % kSlots;
-    used_.push_back({*room, *room + size, slot});
+    used_.push_back({*room, *room + used, slot});
     returned(*pages_, slot).store(0, std::memory_order_relaxed);
     std::memcpy(pages_->data() + kHeader + *room, data, size);
     return Deposit{*room, slot};

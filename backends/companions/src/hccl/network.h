@@ -106,6 +106,11 @@ class Transfers {
     void send(std::uint32_t rank, const Key &key, const Signature &signature, const void *data, std::size_t size);
     void receive(std::uint32_t rank, const Key &key, const Signature &signature, void *data, std::size_t size,
                  const char **in_place = nullptr);
+    // The following functions require the network's mutex.
+    Sending &begin_sending(std::uint32_t rank, const void *data, std::size_t size);
+    // Lets the transfers last until the kernel has what was queued last for the rank: the end of the communicator would
+    // throw it away, and that rank would fail after this one has succeeded.
+    void await_kernel(std::uint32_t rank);
     void note_awaited();
     bool read_next(std::unique_lock<std::mutex> &lock);
 

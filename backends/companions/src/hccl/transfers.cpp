@@ -130,25 +130,30 @@ void Transfers::send(std::uint32_t rank, const Key &key, const Signature &signat
     const std::lock_guard<std::mutex> guard(network.mutex_);
     Network::Other &other = *network.peers_[rank];
     Frame frame{Type::Message, 0, key, signature, size, 0, 0};
-    const auto add = [&]() -> Sending & {
-        Sending &sending = sendings_.emplace_back(Sending{rank, data, size, ++network.sendings_so_far_, false});
-        network.sendings_.emplace(sending.number, &sending);
-        return sending;
-    };
     if (size <= kSentAtOnce) {
         network.queue(other, frame, data, size);
-        if (!other.out.empty()) {  // until the kernel has it: the end of the communicator would throw it away
-            other.out.back().sending = add().number;
-        }
-        return;
+        await_kernel(rank);
+    } else if (size <= kDeposited && network.deposit(other, frame, data)) {
+        await_kernel(rank);
+    } else {
+        frame.type = Type::Offer;
+        frame.address = reinterpret_cast<std::uintptr_t>(data);
+        frame.offer = begin_sending(rank, data, size).number;
+        network.queue(other, frame, nullptr, 0);
     }
-    if (size <= kDeposited && network.deposit(other, frame, data)) {
-        return;
+}
+
+Sending &Transfers::begin_sending(std::uint32_t rank, const void *data, std::size_t size) {
+    Sending &sending = sendings_.emplace_back(Sending{rank, data, size, ++run_.network.sendings_so_far_, false});
+    run_.network.sendings_.emplace(sending.number, &sending);
+    return sending;
+}
+
+void Transfers::await_kernel(std::uint32_t rank) {
+    std::deque<Network::Other::Out> &outs = run_.network.peers_[rank]->out;
+    if (!outs.empty()) {
+        outs.back().sending = begin_sending(rank, nullptr, 0).number;
     }
-    frame.type = Type::Offer;
-    frame.address = reinterpret_cast<std::uintptr_t>(data);
-    frame.offer = add().number;
-    network.queue(other, frame, nullptr, 0);
 }
 
 void Transfers::receive(std::uint32_t rank, const Key &key, const Signature &signature, void *data, std::size_t size,
@@ -247,6 +252,7 @@ bool Transfers::read_next(std::unique_lock<std::mutex> &lock) {
     next->is_done = true;
     next->address = 0;
     network.queue(*network.peers_[next->rank], {Type::Taken, 0, {}, {}, 0, 0, next->offer}, nullptr, 0);
+    await_kernel(next->rank);
     return true;
 }
 
