@@ -9,6 +9,7 @@
 
 #include "collectives_kit.h"
 #include "hccl/hccl_comm_config.h"
+#include "stall_reports.h"
 
 namespace {
 
@@ -318,6 +319,29 @@ void a_rank_that_never_calls_is_named() {
     unsetenv("HCCL_EXEC_TIMEOUT");
 }
 
+void a_long_wait_names_the_missing_ranks() {
+    StallReports reports;
+    std::string text;
+    with_ranks(4, [&](const Rank &rank) {
+        const Memory<float> memory(kLargeCount);
+        if (rank.number == 1 || rank.number == 2) {
+            rank.gather();
+        }
+        CHECK_HCCL(HCCL_SUCCESS, all_reduce(rank, memory));
+        if (rank.number == 3) {
+            text = reports.wait_for("on rank 0 of 4, which waits for ranks 1 and 2\n");
+            rank.gather();
+        } else if (rank.number == 0) {
+            std::thread other([&rank] { rank.gather(); });
+            rank.synchronize();
+            other.join();
+        }
+        rank.synchronize();
+    });
+    reports.end_capture();
+    CHECK_CONTAINS(text, "HcclAllReduce number 1 of communicator");
+}
+
 HcclComm part_with_all(const Rank &rank, const char *name, std::int32_t timeout_seconds) {
     std::vector<std::uint32_t> all(rank.size);
     std::iota(all.begin(), all.end(), 0);
@@ -551,6 +575,7 @@ void an_operation_of_a_graph_fails() {
 
 int main() {
     const Watchdog watchdog("collective_failures_test", 6 * kLongEnough);
+    setenv("ASCEND_RT_SIM_STALL_MS", "300", 1);
     CHECK_OK(aclInit(nullptr));
     CHECK_OK(aclrtSetDevice(0));
     a_communicator_may_be_destroyed_while_an_operation_gets_no_thread();
@@ -564,6 +589,7 @@ int main() {
     a_rank_that_ends_at_once_has_said_what_it_was_doing();
     messages_that_do_not_match_fail();
     a_rank_that_never_calls_is_named();
+    a_long_wait_names_the_missing_ranks();
     a_rank_that_waits_in_another_communicator_is_named();
     the_time_limit_may_be_that_of_the_communicator();
     a_communicator_may_be_destroyed_during_an_operation();
