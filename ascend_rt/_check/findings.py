@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 from ascend_rt._check import symbols
@@ -230,7 +231,7 @@ def with_lines(findings: Sequence[Finding]) -> list[Finding]:
     named = {text: frame for it in findings if isinstance(it, Report) for text, frame in native_in(it.text).items()}
     frames = [*_all_frames(findings), *named.values()]
     lines = symbols.resolved([frame for frame in frames if is_file_of_user(frame.file)])
-    texts = {text: lines[frame] for text, frame in named.items() if frame in lines}
+    texts = {text: lines[frame][0] for text, frame in named.items() if frame in lines}
     return [_renamed(_mapped(each, lines), texts) for each in findings] if lines else list(findings)
 
 
@@ -253,11 +254,11 @@ def _all_frames(value: Any) -> Iterator[Frame]:
         yield from _all_frames(list(vars(value).values()))
 
 
-def _mapped(value: Any, lines: dict[Frame, Frame]) -> Any:
-    if isinstance(value, Frame):
-        return lines.get(value, value)
-    if isinstance(value, tuple):
-        return tuple(_mapped(each, lines) for each in value)
+def _mapped(value: Any, lines: dict[Frame, Frames]) -> Any:
+    """Return a value with the lines of its places; a place in a stack may have several."""
+    if isinstance(value, tuple) and not isinstance(value, Frame):
+        parts = (lines.get(each, (each,)) if isinstance(each, Frame) else (_mapped(each, lines),) for each in value)
+        return tuple(chain.from_iterable(parts))
     if hasattr(value, "__dataclass_fields__"):
         return replace(value, **{name: _mapped(each, lines) for name, each in vars(value).items()})
     return value

@@ -3,40 +3,63 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ascend_rt._check.frames import Frame
+from ascend_rt._check.frames import Frame, Frames
 
 _EXECUTABLE = 2  # ELF: addresses are absolute; those of other files are relative to where they are loaded
 _LOADED = 1  # ELF: a part that is loaded
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
-def resolved(frames: Iterable[Frame]) -> dict[Frame, Frame]:
+def resolved(frames: Iterable[Frame]) -> dict[Frame, Frames]:
     """Return the lines of places that are offsets; those that are unknown are left out.
 
-    One process is started for each binary.
+    A place has several lines, innermost first, where the compiler has put functions into their callers. One process is
+    started for each binary.
     """
     tool = shutil.which("addr2line")
     by_file = defaultdict(list)
     for frame in dict.fromkeys(frames):
         if frame.offset is not None:
             by_file[frame.file].append(frame)
-    found: dict[Frame, Frame] = {}
+    found: dict[Frame, Frames] = {}
     for file, offsets in by_file.items() if tool is not None else ():
         first = _first_address(file)
         addresses = [f"{first + (frame.offset or 0):#x}" for frame in offsets]
-        answer = subprocess.run([str(tool), "-Cfe", file, *addresses], capture_output=True, text=True, check=False)
-        lines = answer.stdout.splitlines()
-        for frame, function, place in zip(offsets, lines[::2], lines[1::2], strict=False):
-            source, _, number = place.partition(" (")[0].rpartition(":")
-            if number.isdecimal() and int(number) and source != "??":
-                name = frame.function if function == "??" else function.partition("(")[0]
-                found[frame] = Frame(source, int(number), name)
+        command = [str(tool), "-aCfie", file, *addresses]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        for frame, lines in zip(offsets, _by_address(answer.stdout), strict=False):
+            if places := _places(lines, frame.function):
+                found[frame] = places
     return found
+
+
+def _by_address(answer: str) -> list[list[str]]:
+    """Return the lines that follow each address in the tool's answer."""
+    parts: list[list[str]] = []
+    for line in answer.splitlines():
+        if _ADDRESS.fullmatch(line):
+            parts.append([])
+        elif parts:
+            parts[-1].append(line)
+    return parts
+
+
+def _places(lines: Sequence[str], name: str) -> Frames:
+    """Return places from lines by turns with a function and with a place; none if the innermost one is unknown."""
+    places = []
+    for function, place in zip(lines[::2], lines[1::2], strict=False):
+        source, _, number = place.partition(" (")[0].rpartition(":")
+        if not number.isdecimal() or not int(number) or source == "??":
+            break
+        places.append(Frame(source, int(number), name if function == "??" else function.partition("(")[0]))
+    return tuple(places)
 
 
 def _first_address(file: str) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from support import fake_findings as fake
 
 from ascend_rt._check import findings, reading, symbols
-from ascend_rt._check.frames import Frame, parse
+from ascend_rt._check.frames import Frame, of_user, parse
 
 pytestmark = pytest.mark.simulator("independent")
 
@@ -106,9 +107,38 @@ def test_offsets_in_a_c_program_become_lines(tmp_path: Path, kind: str) -> None:
     (found,) = reading.read(tmp_path).findings
     assert isinstance(found, findings.MemoryMistake)
     assert found.text == f"aclrtMemset at {source}:2 in work uses"
-    assert symbols.resolved([frame, unknown, Frame("train.py", 3, "f")]) == {frame: Frame(str(source), 2, "work")}
+    assert symbols.resolved([frame, unknown, Frame("train.py", 3, "f")]) == {frame: (Frame(str(source), 2, "work"),)}
 
 
 def test_without_the_tool_offsets_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert symbols.resolved([Frame("/bin/sh", 0, "", 16)]) == {}
+
+
+INLINED = """\
+int answer = 41;
+__attribute__((noinline)) int add(int x) { return x + answer; }
+__attribute__((always_inline)) static inline int twice(int x) {
+    return add(x) + add(x + 1);
+}
+int main(void) {
+    return twice(1) != 85;
+}
+"""
+
+
+def test_a_place_in_a_function_that_was_put_into_its_caller_has_both_lines(tmp_path: Path) -> None:
+    """Otherwise ``main`` is not seen, and the code that calls it is taken for the program's."""
+    compiler, tool, lister = map(shutil.which, ("cc", "addr2line", "objdump"))
+    if not (compiler and tool and lister):
+        pytest.skip("needs a C compiler, addr2line and objdump")
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(INLINED, encoding="utf-8")
+    subprocess.run([str(compiler), "-g", "-O1", "-fpie", "-pie", source, "-o", program], check=True)
+    code = subprocess.run([str(lister), "-d", program], capture_output=True, text=True, check=True).stdout
+    calls = [int(line.partition(":")[0], 16) for line in code.splitlines() if re.search(r"\b(call|bl)\b.*<add>", line)]
+    stack = [f"{program}+{calls[0]:#x} in main", f"{program}+0x1 in _start"]
+    fake.write(tmp_path, [fake.BEGIN, {"kind": "memory", "id": 1, "text": "wrong", "frames": stack}])
+    (found,) = reading.read(tmp_path).findings
+    (frames,) = found.places
+    assert of_user(frames) == (Frame(str(source), 4, "twice"), Frame(str(source), 7, "main"))
