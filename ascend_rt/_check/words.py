@@ -186,12 +186,18 @@ def in_order_of_calls(race: Race) -> tuple[Access, Access]:
 
 
 def _ends(race: Race) -> list[str]:
-    """Return the ends of a fix in words: a backward pass is later than the line whose gradient it computes."""
-    ends = [_line(race, frames) for frames in ends_of_fix(race)]
+    """Return the ends of a fix in words: a backward pass is later than the line whose gradient it computes.
+
+    A block of ``with`` has one line for the allocation at its begin and for the free at its end.
+    """
+    places = ends_of_fix(race)
+    ends = [_line(race, frames) for frames in places]
     for number, access in enumerate(in_order_of_calls(race)):
         is_at_launch = access.launched and race.fix.case != "edge"
         if access.backward and not is_at_launch:
             ends[number] = f"the backward pass of {ends[number]}"
+        if access.mode == "free" and innermost(places[number]) == innermost(race.memory.origin):
+            ends[number] = f"the free at {Places(race).at(places[number])}"
     return ends
 
 

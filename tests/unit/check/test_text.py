@@ -204,6 +204,15 @@ def test_a_fix_is_where_two_calls_of_one_helper_differ(train: Path) -> None:
     assert lines_of(train, race)[-1] == "  fix: record on stream 2 after line 15, wait on stream 3 before line 16"
 
 
+def test_a_fix_at_the_end_of_a_block_names_the_free(train: Path) -> None:
+    """The line is that of the allocation, too."""
+    race = fake.race(train)
+    end = fake.frames(train, "allocation")
+    race["second"] |= {"mode": "free", "frames": end}
+    race["fix"]["wait_before"] = end
+    assert lines_of(train, race)[-1] == "  fix: record on stream 2 after line 6, wait on stream 3 before the free at 14"
+
+
 def test_frames_that_call_main_and_unknown_ones_are_left_out(train: Path) -> None:
     frames = ["an unknown place", "./program+0x1 in work", "./program+0x2 in main", "./start.c+0x3 in start"]
     race = fake.race(train)
