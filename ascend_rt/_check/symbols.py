@@ -14,6 +14,7 @@ from ascend_rt._check.frames import Frame, Frames
 
 _EXECUTABLE = 2  # ELF: addresses are absolute; those of other files are relative to where they are loaded
 _LOADED = 1  # ELF: a part that is loaded
+_QUALIFIERS = re.compile(r"( const| volatile| ?&&?| \[(clone|abi:)[^]]*\])+$")  # behind the parameters of a function
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -58,8 +59,32 @@ def _places(lines: Sequence[str], name: str) -> Frames:
         source, _, number = place.partition(" (")[0].rpartition(":")
         if not number.isdecimal() or not int(number) or source == "??":
             break
-        places.append(Frame(source, int(number), name if function == "??" else function.partition("(")[0]))
+        places.append(Frame(source, int(number), name if function == "??" else _without_parameters(function)))
+    return _with_names_of_callers(places)
+
+
+def _with_names_of_callers(places: list[Frame]) -> Frames:
+    """Return places without a name for the innermost one, where the tool has given it that of the function around all.
+
+    For C++ it does, which has more of the name: ``main::{lambda()#1}::_FUN`` instead of ``_FUN``.
+    """
+    if len(places) > 1 and f"::{places[0].function}".endswith(f"::{places[-1].function}"):
+        outermost = places[-1]._replace(function=places[0].function)
+        return (places[0]._replace(function=""), *places[1:-1], outermost)
     return tuple(places)
+
+
+def _without_parameters(function: str) -> str:
+    """Return the name of a function of C++: names of lambdas and of unnamed namespaces have parentheses, too."""
+    name = _QUALIFIERS.sub("", function)
+    if not name.endswith(")"):
+        return function
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[at], 0)
+        if depth == 0:
+            return name[:at]
+    return name
 
 
 def _first_address(file: str) -> int:
