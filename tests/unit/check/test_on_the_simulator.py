@@ -468,6 +468,35 @@ def test_a_c_program_has_the_lines_of_its_source(check_c) -> None:
     )
 
 
+LOADS = """\
+#include <stddef.h>
+int aclrtSetDevice(int);
+int aclrtMalloc(void **, size_t, int);
+int aclrtMallocHost(void **, size_t);
+int aclrtCreateStream(void **);
+int aclrtSynchronizeStream(void *);
+int aclrtMemcpyAsync(void *, size_t, const void *, size_t, int, void *);
+__attribute__((noinline, optimize("O2"))) static int load(const volatile char *first) {
+    return *first;
+}
+int main(void) {
+    void *memory = NULL, *results = NULL, *stream = NULL;
+    int code = aclrtSetDevice(0) + aclrtMalloc(&memory, 4096, 0) + aclrtMallocHost(&results, 4096);
+    code += aclrtCreateStream(&stream) + aclrtMemcpyAsync(results, 4096, memory, 4096, 2, stream);
+    code += 0 * load(results);
+    return code + aclrtSynchronizeStream(stream);
+}
+"""
+
+
+def test_a_load_that_begins_its_line_has_it(check_c) -> None:
+    """One byte before the instruction is another line, here even another function."""
+    done = check_c(LOADS)
+    assert done.returncode == 1
+    assert "  read   host              an access of the program  program.c:9 in load ← 15 in main\n" in done.stderr
+    assert "  fix: synchronize stream 2 before line 9\n" in done.stderr
+
+
 COLLECTIVE = """\
 #include <stddef.h>
 int aclrtSetDevice(int);

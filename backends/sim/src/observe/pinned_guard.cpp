@@ -110,7 +110,7 @@ bool PinnedGuard::on_fault(const PageFault &fault) {
     if (g_guard->open(fault.address, fault.is_write, is_by_program) && is_by_program && !g_guard->is_noted(fault)) {
         CurrentCall call("an access of the program");
         if (g_wanted_places.load(std::memory_order_relaxed) != WantedPlaces::None) {
-            find_place(call.place, fault.instruction);
+            find_place(call.place, fault.return_address);
         }
         call_on_large_stack([](void *it) { g_guard->note(*static_cast<const PageFault *>(it)); },
                             const_cast<PageFault *>(&fault));

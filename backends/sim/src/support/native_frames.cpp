@@ -122,7 +122,8 @@ struct Unwinding {
 
     _Unwind_Reason_Code step(_Unwind_Context *context) {
         int is_interrupted = 0;
-        const std::uintptr_t now = _Unwind_GetIPInfo(context, &is_interrupted);
+        const std::uintptr_t at = _Unwind_GetIPInfo(context, &is_interrupted);
+        const std::uintptr_t now = at + (is_interrupted != 0 ? 1 : 0);
         const std::uintptr_t end = _Unwind_GetCFA(context);
         if (is_plain && is_interrupted == 0 && end - begin < FrameSizes::kLast && !has_frame_pointer(now, end)) {
             g_sizes.note(address, end - begin);

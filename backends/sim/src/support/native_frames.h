@@ -1,4 +1,5 @@
-// Return addresses on the stack of the calling thread.
+// Return addresses on the stack of the calling thread. Where a signal has interrupted it, the address is that of the
+// second byte of the instruction, because one less than a return address is in the instruction that was executed.
 //
 // Unwinding takes microseconds. But most return addresses belong to a frame of constant size, so the place of the next
 // one is known once a stack with both has been unwound.

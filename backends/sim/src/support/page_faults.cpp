@@ -34,15 +34,17 @@ std::atomic<int> g_found_count{0};
 thread_local std::int32_t t_passing_on = 0;
 
 #ifdef __x86_64__
+std::uintptr_t instruction_of(const ucontext_t &context) {
+    return static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
+}
+
 bool is_write(const ucontext_t &context) {
     constexpr greg_t kWrite = 2;  // bit of the error code of a page fault
     return (context.uc_mcontext.gregs[REG_ERR] & kWrite) != 0;
 }
-
-const void *instruction_of(const ucontext_t &context) {
-    return reinterpret_cast<const void *>(context.uc_mcontext.gregs[REG_RIP]);
-}
 #else
+std::uintptr_t instruction_of(const ucontext_t &context) { return context.uc_mcontext.pc; }
+
 bool is_write(const ucontext_t &context) {
     constexpr std::uint64_t kWrite = 1U << 6;  // bit of the syndrome of a data abort
     const auto *at = reinterpret_cast<const unsigned char *>(&context.uc_mcontext.__reserved);
@@ -59,9 +61,13 @@ bool is_write(const ucontext_t &context) {
     }
     return true;
 }
-
-const void *instruction_of(const ucontext_t &context) { return reinterpret_cast<const void *>(context.uc_mcontext.pc); }
 #endif
+
+// Returns the address behind the first byte of the instruction: the line of a call is that of the byte before its
+// return address.
+const void *return_address_of(const ucontext_t &context) {
+    return reinterpret_cast<const void *>(instruction_of(context) + 1);
+}
 
 // Ends the process as it would end without this handler, by repeating the fault or the signal.
 void restore_default(const siginfo_t &info) {
@@ -99,7 +105,7 @@ void on_signal(int signal, siginfo_t *info, void *context) {
     const auto &state = *static_cast<const ucontext_t *>(context);
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     const bool is_handled = handler != nullptr && info->si_code == SEGV_ACCERR &&
-                            handler({address, is_write(state), instruction_of(state)});
+                            handler({address, is_write(state), return_address_of(state)});
     errno = error;
     if (!is_handled) {
         pass_on(signal, info, context);
