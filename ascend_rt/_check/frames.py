@@ -22,7 +22,7 @@ _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _OF_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
 _SPAWN = os.path.join("multiprocessing", "spawn.py")
 _GENERATED = ("<frozen ", "<eval_with_key>", "<attrs generated ")  # by Python, torch.fx and attrs
-_SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
+_SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/include/")
 
 
 class Frame(NamedTuple):

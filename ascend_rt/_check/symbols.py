@@ -77,7 +77,7 @@ def _with_names_of_callers(places: list[Frame]) -> Frames:
 def _without_parameters(function: str) -> str:
     """Return the name of a function of C++: names of lambdas and of unnamed namespaces have parentheses, too."""
     name = _QUALIFIERS.sub("", function)
-    if not name.endswith(")"):
+    if not name.endswith(")") or name.endswith("operator()"):
         return function
     depth = 0
     for at in range(len(name) - 1, -1, -1):

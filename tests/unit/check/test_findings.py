@@ -160,6 +160,7 @@ def test_a_place_in_a_function_that_was_put_into_its_caller_has_both_lines(
         ("(anonymous namespace)::work(void*)", "(anonymous namespace)::work"),
         ("Queue::push(void (*)(int), int) const", "Queue::push"),
         ("main::{lambda(void*)#1}::operator()(void*) const", "main::{lambda(void*)#1}::operator()"),
+        ("operator()", "operator()"),
         ("work(int) [clone .constprop.0]", "work"),
         ("cut off)", "cut off)"),
     ],
