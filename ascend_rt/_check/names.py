@@ -32,6 +32,7 @@ _CALLS = {
     "aclrtDestroyStream": ("close",),
     "aclrtFree": ("close",),
     "aclrtFreeHost": ("close",),
+    "aclrtHostUnregister": ("close",),
     "aclrtLaunchHostFunc": ("launch_host_func",),
     "aclrtLaunchKernel": ("launch",),
     "aclrtLaunchKernelV2": ("launch",),

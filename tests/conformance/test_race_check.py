@@ -210,6 +210,9 @@ ORDERED = {
         "lib.ACL_MEMCPY_DEVICE_TO_DEVICE, raw(stream)))\n"
     ),
     "free after a synchronization": WRITE + "a.synchronize()\nx.close()\n",
+    "end of a registration after a synchronization": (
+        "n = np.zeros(4096, np.uint8)\nr = RegisteredMemory(n)\ncopy_async(n, x, a)\na.synchronize()\nr.close()\n"
+    ),
     "memory that the package frees later": "m = Buffer(4096)\ncopy_async(m, p, a)\ndel m\n",
     "host access before the copy": TOUCH + WRITE + "a.synchronize()\n" + TOUCH,
     "host read beside a copy from the host": WRITE + LOOK,
@@ -323,6 +326,10 @@ RACES = {
         ["read after write: write, look"],
     ),
     "free": (WRITE + "lib.aclrtFree(ffi.cast('void *', x.handle))  # free\n", ["free after write: write, free"]),
+    "end of a registration": (
+        "n = np.zeros(4096, np.uint8)\nr = RegisteredMemory(n)\ncopy_async(n, x, a)  # write\nr.close()  # close\n",
+        ["free after write: write, close"],
+    ),
     "free before the task runs, which waits": (
         NOTIFY + "n.wait(a)\n" + WRITE + "lib.aclrtFree(ffi.cast('void *', x.handle))  # free\nn.record(b)\n",
         ["free after write: write, free"],

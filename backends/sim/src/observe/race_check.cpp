@@ -280,7 +280,7 @@ void RaceCheck::registered(const Moment &, const void *address, std::uint64_t si
 
 void RaceCheck::unregistered(const Moment &, const void *address) {
     const Guard guard(mutex_);
-    detector_.blocks().release(as_integer(address));
+    detector_.free(caller(), as_integer(address), places_.present());  // no task may use it any more
 }
 
 void RaceCheck::freed_by_library(const Moment &, const void *address) {
