@@ -73,6 +73,7 @@ class Fix:
     wait_before: Frames = ()
     before: Frames = ()
     after: Frames = ()
+    other_thread: bool = False  # another thread than that of the later access uses the stream
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def _fix(line: Line) -> Fix:
     streams = ("stream", "record_stream", "wait_stream", "device", "record_device", "wait_device")
     known: Line = {name: line.get(name) for name in streams}
     known |= {name: frames(line.get(name)) for name in ("record_after", "wait_before", "before", "after")}
-    return Fix(line.get("case", ""), **known)
+    return Fix(line.get("case", ""), other_thread=bool(line.get("other_thread")), **known)
 
 
 def _race(line: Line) -> Race:

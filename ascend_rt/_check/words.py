@@ -138,7 +138,9 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"order the two in the graph: record after {_ends(race)[0]}, and wait before {_ends(race)[1]}, "
         "on the streams of the capture"
     ),
-    "synchronize": lambda race, fix: f"synchronize {_stream(fix.stream, fix.device)} before {_ends(race)[1]}",
+    "synchronize": lambda race, fix: (
+        f"synchronize {_stream(fix.stream, fix.device)} before {_ends(race)[1]}" + _where(fix)
+    ),
     "threads": lambda race, fix: (
         f"let one thread wait for the other before {_line(race, fix.before)}: by a join, a queue or an event"
     ),
@@ -155,7 +157,8 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"wait for that before {_line(race, fix.before)}"
     ),
     "free_later": lambda race, fix: (
-        f"synchronize {_stream(fix.stream, fix.device)} before the free at {Places(race).at(fix.before)}, or free later"
+        f"synchronize {_stream(fix.stream, fix.device)} before the free at {Places(race).at(fix.before)}{_where(fix)}, "
+        "or free later"
     ),
     "free_after": lambda race, fix: (
         f"free the memory after {_line(race, fix.after)}"
@@ -169,6 +172,11 @@ _BESIDES = {
     "not_reset": ", and reset the event before it is recorded again",
     "failed_wait": ", without a limit that may be reached",
 }
+
+
+def _where(fix: Fix) -> str:
+    """Return the threads that may synchronize, where the stream's own thread may have destroyed it by then."""
+    return ", there or in a thread for which that one waits" if fix.other_thread else ""
 
 
 def ends_of_fix(race: Race) -> tuple[Frames, Frames]:

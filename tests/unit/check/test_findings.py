@@ -133,7 +133,7 @@ def test_a_place_in_a_function_that_was_put_into_its_caller_has_both_lines(
 ) -> None:
     """Otherwise ``main`` is not seen, and the code that calls it is taken for the program's.
 
-    Of C++, some releases of the tool do not tell the name of the inner function.
+    Of C++, some releases of the tool report no name of the inner function.
     """
     compiler, tool, lister = map(shutil.which, ("c++" if suffix == "cpp" else "cc", "addr2line", "objdump"))
     if not (compiler and tool and lister):

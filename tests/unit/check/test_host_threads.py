@@ -440,3 +440,46 @@ def test_a_message_brings_what_its_sender_knew_and_nothing_later(run, tmp_path: 
         for name, text in (LINKS[link] | {"EARLY": early, "LATE": late, "BY": by}).items():
             program = program.replace(name, text)
         expect_status(status, run, tmp_path, program, "--host-threads")
+
+
+UNDER_A_LOCK = """\
+import os, threading
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
+
+device = Device(0)
+device.set_current()
+source, memory, lock = PinnedBuffer(4096), Buffer(4096), threading.Lock()
+has_come, come = os.pipe()  # orders nothing that the check follows
+has_written, written = os.pipe()
+
+
+def work():
+    device.set_current()
+    stream = Stream()
+    with lock:
+        copy_async(memory, source, stream)  # first
+    BEFORE
+    stream.close()
+    AFTER
+
+
+thread = threading.Thread(target=work)
+thread.start()
+os.read(has_come, 1)
+with lock:
+    source[:] = 1  # second
+os.write(written, b"1")
+thread.join()
+"""
+
+
+def test_the_text_is_the_same_whether_the_other_thread_has_closed_its_stream_or_not(run, tmp_path: Path) -> None:
+    come = 'os.write(come, b"1")'
+    texts = set()
+    for before, after in ((f"{come}; os.read(has_written, 1)", "pass"), ("pass", come)):
+        text = UNDER_A_LOCK.replace("BEFORE", before).replace("AFTER", after)
+        (tmp_path / "train.py").write_text(text, encoding="utf-8")
+        texts.add(run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "train.py").stderr)
+    (text,) = texts
+    assert "  the host did not synchronize with stream 2\n" in text
+    assert "  fix: synchronize stream 2 before line 25, there or in a thread for which that one waits\n" in text

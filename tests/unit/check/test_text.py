@@ -145,6 +145,14 @@ def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> N
         ),
         ({"case": "free_later", "stream": 2}, "synchronize stream 2 before the free at 16, or free later"),
         (
+            {"case": "free_later", "stream": 2, "other_thread": True},
+            "synchronize stream 2 before the free at 16, there or in a thread for which that one waits, or free later",
+        ),
+        (
+            {"case": "synchronize", "stream": 2, "other_thread": True},
+            "synchronize stream 2 before line 16, there or in a thread for which that one waits",
+        ),
+        (
             {"case": "free_after", "stream": 3, "device": 1},
             "free the memory after line 16, in stream 3 of device 1 or in one that waits for it",
         ),

@@ -177,7 +177,7 @@ void Detector::take_task(Action &action) {
     publish_record(action);
     if (!action.is_dropped && !action.operands.empty()) {
         const Launch &launched = action.launched;
-        Agent agent{true, lane.device, lane.number, action.shown, 0, lane.serial};
+        Agent agent{true, lane.device, lane.number, action.shown, action.caller->number, lane.serial};
         if (launched.place != 0) {
             agent.device = launched.device;
             agent.stream = launched.stream;

@@ -87,14 +87,14 @@ std::string Reports::memory_of(const Block &block, const Part &part) const {
 }
 
 // Explains why nothing orders the two.
-std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane *lane, bool has_ended) const {
+std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane *lane) const {
     if (earlier.mode == Mode::Free) {
         return object({text_field("case", "freed")});
     }
     if (earlier.lane == later.lane) {  // parts of a batch
         return object({text_field("case", "no_wait")});
     }
-    if (has_ended || (!earlier.agent.is_task && !later.agent.is_task)) {
+    if (!earlier.agent.is_task && !later.agent.is_task) {
         return object({text_field("case", "threads")});
     }
     if (lane == nullptr || !earlier.agent.is_task) {
@@ -116,7 +116,7 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
 }
 
 // Proposes the change that would order the two, for the one that was called first and the one after it.
-std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended) const {
+std::string Reports::fix_for(const Use &first, const Use &second) const {
     const auto device = [](const char *name, const Agent &agent) {
         return agent.device == 0 ? "" : field(name, agent.device);
     };
@@ -145,9 +145,12 @@ std::string Reports::fix_for(const Use &first, const Use &second, bool has_ended
                        field("wait_stream", second.agent.stream), device("wait_device", second.agent),
                        field("wait_before", frames_of(second.called()))});
     }
-    if (first.agent.is_task && host_must_wait && !has_ended) {
+    if (first.agent.is_task && host_must_wait) {
+        // Suits a stream that its thread has destroyed by now, and one that it has not: which it is depends on luck.
+        const bool is_of_other_thread = !second.agent.is_task && first.agent.thread != second.agent.thread;
         return object({text_field("case", second.mode == Mode::Free ? "free_later" : "synchronize"),
                        field("stream", first.agent.stream), device("device", first.agent),
+                       is_of_other_thread ? field("other_thread", "true") : "",
                        field("before", frames_of(second.called()))});
     }
     return object({text_field("case", "threads"), field("before", frames_of(second.called()))});
@@ -184,17 +187,14 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     seen.before = seen.count - 1;
     seen.written = seen.count;
     const Lane *const lane = find_lane(second);
-    const bool has_ended = first.agent.is_task && !second.agent.is_task && find_lane(first) == nullptr;
     const bool is_known =
         is_in_order || !second.agent.is_task || (lane != nullptr && lane->has_learned_by(second.step));
-    const std::string reason =
-        is_known ? reason_for(first, second, lane, has_ended) : object({text_field("case", "no_wait")});
-    output_.write(
-        object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
-                field("memory", memory_of(block, named(first.part, second.part))), field("offset", conflict.offset),
-                field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
-                field("why", reason), field("fix", fix_for(first, second, has_ended)),
-                order.empty() ? "" : field("order", order)}));
+    const std::string reason = is_known ? reason_for(first, second, lane) : object({text_field("case", "no_wait")});
+    output_.write(object(
+        {text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
+         field("memory", memory_of(block, named(first.part, second.part))), field("offset", conflict.offset),
+         field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
+         field("why", reason), field("fix", fix_for(first, second)), order.empty() ? "" : field("order", order)}));
 }
 
 void Reports::write_count(Seen &seen) {

@@ -74,8 +74,8 @@ class Reports {
     };
     void write_count(Seen &seen);
     // The stream of the first has ended: the host that uses its memory next is another thread than that which knows.
-    std::string reason_for(const Use &earlier, const Use &later, const Lane *lane, bool has_ended) const;
-    std::string fix_for(const Use &first, const Use &second, bool has_ended) const;
+    std::string reason_for(const Use &earlier, const Use &later, const Lane *lane) const;
+    std::string fix_for(const Use &first, const Use &second) const;
 
     const Places &places_;
     Output &output_;

@@ -24,7 +24,7 @@ struct Agent {
     std::uint32_t device = 0;
     std::uint32_t stream = 0;   // number of the stream
     std::uint64_t task = 0;     // its position in the stream
-    std::uint32_t thread = 0;   // of a host access, counted from 1; 0: any
+    std::uint32_t thread = 0;   // that made the access or submitted the task, counted from 1; 0: any
     std::uint64_t lane_of = 0;  // serial number of the stream
 };
 

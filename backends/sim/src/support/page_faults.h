@@ -19,7 +19,7 @@ enum class PageAccess : std::uint8_t { None, Read, All };
 struct PageFault {
     std::uintptr_t address;
     bool is_write;
-    const void *return_address;  // of the instruction, taken as a call
+    const void *return_address;  // address behind the first byte of the instruction, as if that were a call
 };
 
 // Handles a fault of the calling thread, and returns true if it may go on; false if the fault is not the library's.
