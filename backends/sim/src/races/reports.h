@@ -73,7 +73,6 @@ class Reports {
         std::uint64_t for_host = 0;
     };
     void write_count(Seen &seen);
-    // The stream of the first has ended: the host that uses its memory next is another thread than that which knows.
     std::string reason_for(const Use &earlier, const Use &later, const Lane *lane) const;
     std::string fix_for(const Use &first, const Use &second) const;
 
