@@ -14,7 +14,7 @@ from ascend_rt._startup import source_tree
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
-    from ascend_rt import dumps, enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
+    from ascend_rt import callback, dumps, enums, kernel, random, sim, testing  # noqa: F401  (see _MODULES)
     from ascend_rt._runtime.driver import ffi, lib, library, supports, use
     from ascend_rt._runtime.failures import FailedTask
     from ascend_rt._runtime.library import Library
@@ -208,7 +208,10 @@ _NAMES = {
     "virtual_memory": "MappedBuffer PhysicalMemory VirtualMemory",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = {*(module for module in _NAMES if not module.startswith("_")), "dumps", "enums", "random", "sim", "testing"}
+_MODULES = {
+    *(module for module in _NAMES if not module.startswith("_")),
+    *("callback", "dumps", "enums", "random", "sim", "testing"),
+}
 
 if not TYPE_CHECKING:  # type checkers would accept any name
 

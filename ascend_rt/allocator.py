@@ -2,13 +2,12 @@
 """Allocators in Python that provide the workspace of operators.
 
 The path of a call: the runtime calls a C function with the allocator's handle, the function passes the gate that closes
-when the interpreter exits, and :func:`ascend_rt_python_allocate` or :func:`ascend_rt_python_free` below calls the
-method. A block is identified by the address of its memory.
+when the interpreter exits, and :func:`ascend_rt_python_allocate` or :func:`ascend_rt_python_free` calls the method
+(``_memory/allocator_blocks.py``). A block is identified by the address of its memory.
 """
 
 from __future__ import annotations
 
-import weakref
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import defaultdict
@@ -16,14 +15,18 @@ from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ascend_rt import callback
+from ascend_rt._memory.allocator_blocks import Blocks
+from ascend_rt._memory.allocator_registry import Registration, forget_stream, registered, registrations, restore
+from ascend_rt._memory.cached_buffer import CachedBuffer
+from ascend_rt._memory.sizes import check_positive
 from ascend_rt._native.handles import Place
+from ascend_rt._runtime.current_context import current_device_id
 from ascend_rt._runtime.driver import address, call, ffi, lib, pointer
 from ascend_rt._runtime.lifecycle import DeviceEpoch, epoch_of
 from ascend_rt._runtime.locks import new_lock
-from ascend_rt.context import Context, current_device_id
+from ascend_rt.context import Context
 from ascend_rt.errors import AclError, InvalidArgument, InvalidHandle, OutOfMemory
-from ascend_rt.memory import Buffer, check_positive
+from ascend_rt.memory import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,16 +37,6 @@ if TYPE_CHECKING:
     from ascend_rt.stream import Stream
 
 __all__ = ["Allocator", "AllocatorStatistics", "CachingAllocator"]
-
-
-class _Registration(NamedTuple):
-    allocator: Allocator
-    descriptor: Any
-    epoch: DeviceEpoch  # the stream's: a later stream may get the same handle
-    replaced: _Registration | None  # kept alive until it is known that the runtime calls it no more
-
-
-_registered: dict[int, _Registration] = {}  # stream -> what the runtime may call for it
 
 
 class Allocator(ABC):
@@ -184,19 +177,19 @@ class Allocator(ABC):
         descriptor = lib.aclrtAllocatorCreateDesc()
         if descriptor == ffi.NULL:
             raise OutOfMemory(lib.ACL_ERROR_BAD_ALLOC, "aclrtAllocatorCreateDesc")
-        before = _registered.get(key)
-        new = _Registration(self, descriptor, stream._owner.epoch, before)
+        before = registrations.get(key)
+        new = Registration(self, descriptor, stream._owner.epoch, before)
         try:
             self._fill(descriptor)
-            _registered[key] = new  # before the call, behind which a signal handler may raise an exception
+            registrations[key] = new  # before the call, behind which a signal handler may raise an exception
             call("aclrtAllocatorRegister", handle, descriptor)
         except AclError:
-            _restore(key, before)
+            restore(key, before)
             call("aclrtAllocatorDestroyDesc", descriptor)
             raise
         if before is not None:
             before.allocator._stream_has_left(stream)
-            _registered[key] = new._replace(replaced=None)
+            registrations[key] = new._replace(replaced=None)
             call("aclrtAllocatorDestroyDesc", before.descriptor)
 
     def _fill(self, descriptor: Any) -> None:
@@ -227,26 +220,6 @@ class Allocator(ABC):
 
     def _stream_has_left(self, stream: Stream) -> None:  # noqa: B027  (optional)
         """React to another allocator for a stream, whose pending work may still use memory of this one."""
-
-
-class Blocks(ABC):
-    """The blocks that the runtime holds from the functions of an allocator, and the calls that allocate and free."""
-
-    def __init__(self) -> None:
-        self.handle = ffi.new_handle(self)
-
-    @abstractmethod
-    def take(self, nbytes: int, near: int | None) -> int:
-        """Return the address of a new block, if possible next to the address ``near``."""
-
-    @abstractmethod
-    def give_back(self, address: int) -> None:
-        """Free a block."""
-
-    @property
-    @abstractmethod
-    def functions(self) -> tuple[Callable[..., object], Callable[..., object], Callable[..., object]]:
-        """The functions that allocate, allocate nearby, and free, for the report of what they raise."""
 
 
 class _Blocks(Blocks):
@@ -293,70 +266,6 @@ class _OfFunctions(Allocator):
     def allocate_near(self, nbytes: int, near: int) -> Buffer:
         function = self._functions[2]
         return self.allocate(nbytes) if function is None else function(nbytes, near)
-
-
-def _restore(key: int, before: _Registration | None) -> None:
-    """Register again what was registered for a stream, because the runtime has it still."""
-    if before is None:
-        _registered.pop(key, None)
-    else:
-        _registered[key] = before
-
-
-def registered(stream: Stream) -> Allocator | None:
-    """Return the allocator that was registered for a stream from here, or None; closing a stream unregisters it."""
-    found = None if stream.is_closed else _registered.get(stream._retention.stream)
-    return None if found is None or found.epoch is not stream._owner.epoch else found.allocator
-
-
-def forget_stream(stream: int, epoch: DeviceEpoch | None = None) -> None:
-    """Unregister the allocator of a stream before it is destroyed; the runtime would keep the registration forever.
-
-    If a stream ended with its context, its registration is removed when a new stream gets the handle: until then, the
-    handle must not reach the library.
-
-    Parameters
-    ----------
-    stream : int
-        The handle.
-    epoch : DeviceEpoch, optional
-        The epoch of the stream; None for a new stream that got the handle of an older one.
-    """
-    found = _registered.get(stream)
-    if found is None or (epoch is not None and (epoch is not found.epoch or epoch.is_over)):
-        return
-    del _registered[stream]
-    try:
-        call("aclrtAllocatorUnregister", pointer(stream))
-    except BaseException:
-        _registered.setdefault(stream, found)  # the runtime may still call it
-        raise
-    call("aclrtAllocatorDestroyDesc", found.descriptor)
-
-
-@ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator, unused-ignore]
-def ascend_rt_python_allocate(allocator: Any, nbytes: int, wish: Any) -> Any:
-    """Enter Python for an allocation; NULL means that it failed."""
-    blocks = cast(Blocks, ffi.from_handle(allocator))
-    try:
-        return ffi.cast("void *", blocks.take(nbytes, None if wish == ffi.NULL else address(wish)))
-    except BaseException as error:
-        _report(error, blocks.functions[wish != ffi.NULL])
-        return ffi.NULL
-
-
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
-def ascend_rt_python_free(allocator: Any, block: Any) -> None:
-    """Enter Python for giving memory back."""
-    blocks = cast(Blocks, ffi.from_handle(allocator))
-    try:
-        blocks.give_back(address(block))
-    except BaseException as error:
-        _report(error, blocks.functions[2])
-
-
-def _report(error: BaseException, function: Callable[..., object]) -> None:
-    callback.report(error, function, f"function {callback.name_of(function)} of an allocator")
 
 
 class AllocatorStatistics(NamedTuple):
@@ -605,40 +514,13 @@ class CachingAllocator(Allocator):
         return has_any
 
     def _synchronize(self) -> None:
-        own = [stream for stream, it in list(_registered.items()) if it.allocator is self and not it.epoch.is_over]
+        own = [stream for stream, it in list(registrations.items()) if it.allocator is self and not it.epoch.is_over]
         for stream in own:
             with suppress(InvalidHandle):  # its owner has destroyed it
                 call("aclrtSynchronizeStream", pointer(stream))
         for event in self._last_uses:
             with suppress(InvalidHandle):  # its device was reset
                 event.synchronize()
-
-
-class CachedBuffer(Buffer):
-    """A buffer that a caching allocator took from the device; closing it notifies the allocator."""
-
-    __slots__ = ("_allocator",)
-
-    def __init__(self, nbytes: int, allocator: CachingAllocator) -> None:
-        self._expect_none()
-        self._allocator = weakref.ref(allocator)
-        super().__init__(nbytes)
-
-    def _forget(self) -> bool:
-        is_first = super()._forget()
-        if is_first:
-            self._account()
-        return is_first
-
-    def _destroy(self, handle: Any) -> None:
-        super()._destroy(handle)
-        self._account()
-
-    def _account(self) -> None:
-        """Notify the allocator that this is closed."""
-        allocator = self._allocator()
-        if allocator is not None:
-            allocator._forget(self)
 
 
 _SMALL = 512

@@ -10,9 +10,10 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING
 
+from ascend_rt._memory.device_memory import on_device
+from ascend_rt._native.handles import given_or_current
 from ascend_rt._runtime.driver import call, ffi, lib
-from ascend_rt.memory import Buffer, on_device
-from ascend_rt.stream import given_or_current
+from ascend_rt.memory import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,12 +12,12 @@ import numpy as np
 from ascend_rt._memory import tensors
 from ascend_rt._memory.receiver import Arrival, Receiver
 from ascend_rt._runtime import blocking, lifecycle
+from ascend_rt._runtime.current_context import current_device_id
 from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, supports
 from ascend_rt._runtime.names import encoded
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import limit_of
-from ascend_rt.context import current_device_id
-from ascend_rt.device import Device, id_of
+from ascend_rt.device import Device
 from ascend_rt.errors import EndOfSequence
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Channel(Resource, Receiver["tuple[NDArray[Any], ...]"]):
         text = encoded(name, _LONGEST_NAME)
         if not 2 <= index(capacity) <= 8192:
             raise ValueError(f"the capacity must be 2 to 8192 messages, got {capacity}")
-        where = current_device_id() if device is None else id_of(device)
+        where = current_device_id() if device is None else Device._id_of(device)
         self._name, self._capacity, self._is_stopped = name, index(capacity), False
         self._arrived, self._has_short_calls = deque(), False
         supports("acltdtCreateChannelWithCapacity")  # opens the library that has these functions

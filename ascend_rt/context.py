@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_rt._native.handles import Place
 from ascend_rt._runtime import blocking, failures, lifecycle, retention
-from ascend_rt._runtime.driver import address, call, check, check_address, ffi, is_expected, lib
+from ascend_rt._runtime.current_context import current_handle_or_none
+from ascend_rt._runtime.driver import address, call, check_address, ffi, is_expected, lib
+from ascend_rt._runtime.error_classes import error_for
 from ascend_rt._runtime.lifecycle import HOST, Owner
+from ascend_rt._runtime.owners import owner_of_context
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.errors import AclError, DeviceLost, RuntimeClosed, error_for
+from ascend_rt.errors import AclError, DeviceLost, RuntimeClosed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -90,7 +93,7 @@ class Context(Place, Resource):
     def from_handle(cls, handle: int) -> Self:
         """Borrow a context of another owner by its handle; this object never destroys it."""
         borrowed = ffi.cast("aclrtContext", check_address(handle))
-        return cls._lend(borrowed, _owner_of_context(borrowed))
+        return cls._lend(borrowed, owner_of_context(borrowed))
 
     @classmethod
     def _lend(cls, handle: Any, owner: Owner) -> Self:
@@ -117,7 +120,7 @@ class Context(Place, Resource):
         ``aclrtGetCurrentContext``; not blocking. All products.
         """
         handle = current_handle_or_none()
-        return None if handle is None else cls._lend(handle, _owner_of_context(handle))
+        return None if handle is None else cls._lend(handle, owner_of_context(handle))
 
     def set_current(self) -> None:
         """Make this the calling thread's context (``aclrtSetCurrentContext``)."""
@@ -183,65 +186,3 @@ class Context(Place, Resource):
     def _destroy(self, handle: Any) -> None:
         lifecycle.destroy_context(self, handle)
         failures.forget_context(address(handle))
-
-
-def owner_of_new(device_id: int | None = None) -> Owner:
-    """Return the owner of a new object on the device of the calling thread's context, or on the given device."""
-    usual = lifecycle.usual_owner
-    if usual is not None and device_id in (None, usual.epoch.device_id):
-        return usual
-    handle = current_handle_or_none() if lifecycle.explicit_contexts else None
-    explicit = None if handle is None else lifecycle.explicit_contexts.get(address(handle))
-    if explicit is not None and device_id in (None, explicit._owner.epoch.device_id):
-        return Owner(explicit._owner.epoch, explicit)
-    return owner_on_device() if device_id is None else lifecycle.owner_of(device_id)
-
-
-def owner_of_stream(context: int) -> Owner:
-    """Return the owner of a new stream in the calling thread's context, whose handle is given."""
-    created_in = owner_of_new()
-    return Owner(lifecycle.epoch_of_context(context, created_in.epoch.device_id), created_in.context)
-
-
-def owner_on_device() -> Owner:
-    """Return the owner of a new object that needs no context, only a device: the one of the thread's context."""
-    return lifecycle.only_owner or lifecycle.owner_of(current_device_id())
-
-
-def _owner_of_context(handle: Any) -> Owner:
-    """Return the owner of a context: one of ours, the current one, or one of an unknown device."""
-    explicit = lifecycle.explicit_contexts.get(address(handle))
-    if explicit is not None:
-        return explicit._owner
-    return owner_on_device() if current_handle_or_none() == handle else HOST
-
-
-def owner_of_borrowed() -> Owner:
-    """Return the assumed owner of a borrowed object: the device of the thread's context, if it has one."""
-    return HOST if current_handle_or_none() is None else owner_on_device()
-
-
-def current_device_id() -> int:
-    """Return the number of the device of the calling thread's context; NoContext if there is none."""
-    out = ffi.new("int32_t *")
-    call("aclrtGetDevice", out)
-    return int(out[0])
-
-
-def current_handle() -> Any:
-    """Return the handle of the calling thread's context; NoContext if there is none."""
-    out = ffi.new("aclrtContext *")
-    code = lib.aclrtGetCurrentContext(out)
-    if code:
-        check(code, "aclrtGetCurrentContext")
-    return out[0]
-
-
-def current_handle_or_none() -> Any | None:
-    """Return the handle of the calling thread's context, or None."""
-    out = ffi.new("aclrtContext *")
-    code = lib.aclrtGetCurrentContext(out)
-    if is_expected(code, lib.ACL_ERROR_RT_CONTEXT_NULL):
-        return None
-    check(code, "aclrtGetCurrentContext")
-    return out[0]

@@ -8,11 +8,12 @@ from enum import IntEnum
 from operator import index
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ascend_rt import context
 from ascend_rt._native.handles import Place
 from ascend_rt._runtime import blocking, failures, lifecycle, retention, timeouts
+from ascend_rt._runtime.current_context import current_device_id, current_handle, current_handle_or_none
 from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib
 from ascend_rt._runtime.lifecycle import HOST
+from ascend_rt.context import Context
 from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Device(Place):
         -----
         ``aclrtGetDevice``; not blocking. All products.
         """
-        return cls(context.current_device_id())
+        return cls(current_device_id())
 
     @property
     def id(self) -> int:
@@ -212,7 +213,7 @@ class Device(Place):
             primary = lifecycle.primary_context(self._id)
             if primary is not None:
                 failures.forget_context(address(primary))
-                context.Context._lend(primary, HOST)._call(blocking.wait_for_context, failures.FailureLog())
+                Context._lend(primary, HOST)._call(blocking.wait_for_context, failures.FailureLog())
 
     def attribute(self, attribute: DevAttr) -> int:
         """Return the value of an attribute of the device.
@@ -341,7 +342,7 @@ class Device(Place):
         """
         lifecycle.initialize()
         out = ffi.new("int32_t *")
-        call("aclrtDeviceCanAccessPeer", out, self._id, id_of(peer))
+        call("aclrtDeviceCanAccessPeer", out, self._id, self._id_of(peer))
         return bool(out[0])
 
     def enable_access(self, peer: Device) -> None:
@@ -370,7 +371,7 @@ class Device(Place):
         (True, False)
         >>> Device(0).disable_access(Device(1))
         """
-        self._call(call, "aclrtDeviceEnablePeerAccess", id_of(peer), 0)
+        self._call(call, "aclrtDeviceEnablePeerAccess", self._id_of(peer), 0)
 
     def disable_access(self, peer: Device) -> None:
         """Undo :meth:`enable_access`; makes this device current for the call.
@@ -384,7 +385,7 @@ class Device(Place):
         -----
         ``aclrtDeviceDisablePeerAccess``; not blocking. 910B, 910C, 310P, 910, 950.
         """
-        self._call(call, "aclrtDeviceDisablePeerAccess", id_of(peer))
+        self._call(call, "aclrtDeviceDisablePeerAccess", self._id_of(peer))
 
     def has_access(self, peer: Device) -> bool:
         """Return True if :meth:`enable_access` is in force.
@@ -405,7 +406,7 @@ class Device(Place):
         """
         lifecycle.initialize()
         out = ffi.new("int32_t *")
-        call("aclrtDevicePeerAccessStatus", self._id, id_of(peer), out)
+        call("aclrtDevicePeerAccessStatus", self._id, self._id_of(peer), out)
         return bool(out[0])
 
     @property
@@ -478,15 +479,22 @@ class Device(Place):
 
     def _wait(self, limit: int) -> tuple[int, failures.FailureLog, int, str]:
         """Wait for the streams of the calling thread's context; return its address, its log, the code and its text."""
-        where = address(context.current_handle())
+        where = address(current_handle())
         log = failures.of_context(where)
         return where, log, *blocking.wait_for_context(log, limit)
 
     @property
     def _is_current(self) -> bool:
-        return context.current_handle_or_none() is not None and context.current_device_id() == self._id
+        return current_handle_or_none() is not None and current_device_id() == self._id
 
     _switch = set_current
+
+    @staticmethod
+    def _id_of(device: Device) -> int:
+        """Return the number of a device; TypeError if the argument is not a Device."""
+        if not isinstance(device, Device):
+            raise TypeError(f"expected a Device such as Device(0), got {device!r}")
+        return device.id
 
     def _left(self) -> None:
         lifecycle.reset_surplus(self._id)
@@ -504,10 +512,3 @@ class Device(Place):
 def _member(kind: type[_Kind], value: int | None) -> _Kind | int | None:
     """Return the member of an enumeration, or the number itself if it has none."""
     return kind(value) if value in set(kind) else value
-
-
-def id_of(device: Device) -> int:
-    """Return the number of a device; TypeError if the argument is not a Device."""
-    if not isinstance(device, Device):
-        raise TypeError(f"expected a Device such as Device(0), got {device!r}")
-    return device.id

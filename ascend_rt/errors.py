@@ -13,7 +13,7 @@ import sys
 
 TYPE_CHECKING = False  # importing typing takes longer than the first use of the simulator
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from ascend_rt._runtime.captures import CaptureFailure
@@ -75,20 +75,6 @@ class AscendError(Exception):
             return "\n".join((self._summary(), *getattr(self, "_notes", ())))
 
 
-def in_full(error: BaseException) -> str:
-    """Return the text of an exception with its notes, for warnings and logs."""
-    return "\n".join((str(error), *getattr(error, "__notes__", ())))
-
-
-def cause_in(message: str) -> str:
-    """Return a text of the runtime without a leading name of a C function."""
-    name, colon, rest = message.partition(": ")
-    return rest if colon and name.startswith("acl") and name.isalnum() else message
-
-
-WHOLE_DEVICE = 0xFFFFFFFF  # in place of the number of a task
-
-
 class AclError(AscendError):
     """A call of the runtime failed.
 
@@ -133,8 +119,14 @@ class AclError(AscendError):
         for note in self._details():
             self.add_note(note)
 
+    @staticmethod
+    def _cause_in(message: str) -> str:
+        """Return a text of the runtime without a leading name of a C function."""
+        name, colon, rest = message.partition(": ")
+        return rest if colon and name.startswith("acl") and name.isalnum() else message
+
     def _summary(self) -> str:
-        text = cause_in(self.message).partition("\n")[0]
+        text = self._cause_in(self.message).partition("\n")[0]
         if self.task is not None:  # a note names its stream
             text = text.replace(f" of stream {self.task.stream}", "", 1)
         return f"{self.function}: [{self.code} {self.name}] {text}"
@@ -144,7 +136,7 @@ class AclError(AscendError):
             yield more
         if self.task is not None:
             yield f"failed: {self.task}"
-            if self.task.kernel and dump_of is not None and (shown := dump_of(self.task)):
+            if self.task.kernel and (shown := self.task._dump()):
                 yield shown
         if self.hint:
             yield f"hint: {self.hint}"
@@ -477,42 +469,3 @@ class AclWarning(RuntimeWarning):
     >>> [warning.category.__name__ for warning in caught if "507015" in str(warning.message)]
     ['AclWarning']
     """
-
-
-_CLASSES: dict[type[AclError], tuple[int, ...]] = {
-    InvalidArgument: (100000, 100003, 100006, 107000, 107001, 107006, 107016, 107018),
-    InvalidHandle: (107017,),
-    NoContext: (107002, 107003),
-    NotSupported: (200001, 200006, 207000),
-    OutOfMemory: (200000, 207001, 207018),
-    ResourceExhausted: (207005, 207007, 207008, 207009, 207010, 207012),
-    Timeout: (107019, 107020, 207013, 207014, 207020, 507012, 507046, 507047),
-    StreamAborted: (107022, 107023),
-    TaskFailed: (
-        *(207003, 207016, 207017),  # overflows
-        *(507011, 507013),  # model, copy
-        *range(507014, 507019),  # kernels
-        *range(507034, 507037),
-        *range(507042, 507046),
-        *range(507048, 507051),
-        *(507915, 507916),
-    ),
-    DeviceLost: (507010, 507901),
-}
-_CLASS_OF = {code: cls for cls, codes in _CLASSES.items() for code in codes}
-
-
-dump_of: Callable[[FailedTask], str] | None = None
-"""Returns what the dump of a failed kernel shows; set by ``_runtime.failures``."""
-
-causes: dict[tuple[int, int, int, str], tuple[int, BaseException]] = {}
-"""Exceptions of kernels in Python: device, stream, task and kernel -> number of the launch, and the exception."""
-
-
-def error_for(code: int, function: str, message: str = "", task: FailedTask | None = None) -> AclError:
-    """Return the exception for a failed call, with the failed task if the call reports one."""
-    otherwise = AclError if task is None else DeviceLost if task.task == WHOLE_DEVICE else TaskFailed
-    error = _CLASS_OF.get(code, otherwise)(code, function, message, task)
-    if task is not None and (cause := causes.get((task.device, task.stream, task.task, task.kernel))) is not None:
-        error.__cause__ = cause[1]
-    return error

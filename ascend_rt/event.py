@@ -10,8 +10,8 @@ from ascend_rt._native.handles import EventHandle, given_or_current, release
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import address, call, check, check_address, failure, ffi, is_expected, lib
+from ascend_rt._runtime.owners import owner_of_borrowed, owner_on_device
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import owner_of_borrowed, owner_on_device
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ascend_rt import callback
 from ascend_rt._runtime import failures, lifecycle
 from ascend_rt._runtime.driver import ffi, lib, provide, usable
 from ascend_rt._runtime.failures import FailedTask
 from ascend_rt._runtime.locks import new_lock
+from ascend_rt._runtime.report import name_of, report
 from ascend_rt.errors import AclWarning, NotSupported
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Subscription:
             try:
                 self._function(task)
             except BaseException as error:
-                callback.report(error, self._function, f"function {callback.name_of(self._function)} of on_task_failed")
+                report(error, self._function, f"function {name_of(self._function)} of on_task_failed")
 
     def __enter__(self) -> Self:
         return self
@@ -162,13 +162,13 @@ def _begin(subscription: Subscription) -> None:
         _listener.start()
 
 
-def end(timeout: float) -> bool:
+def _end(timeout: float) -> bool:
     """Report the tasks that have failed so far, and none after them; return True if all calls returned in time."""
     listener = _listener
     return listener is None or listener.end(timeout)
 
 
-lifecycle.call_first_at_exit(end, "a function of on_task_failed does not return")
+lifecycle.call_first_at_exit(_end, "a function of on_task_failed does not return")
 
 
 class _Listener:
@@ -217,4 +217,4 @@ def _warn(missed: int) -> None:
             2,
         )
     except AclWarning as error:  # the program makes errors of warnings
-        callback.report(error, on_task_failed, "on_task_failed")
+        report(error, on_task_failed, "on_task_failed")

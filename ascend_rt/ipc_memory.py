@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from ascend_rt._memory.device_memory import on_device
+from ascend_rt._memory.sizes import check_positive
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib
 from ascend_rt._runtime.ipc import KEY_SIZE, check_key, process_numbers
 from ascend_rt._runtime.locks import new_lock
+from ascend_rt._runtime.owners import owner_of_new
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import owner_of_new
 from ascend_rt.device import Device
-from ascend_rt.memory import Buffer, check_positive, on_device, pointer_attributes
+from ascend_rt.memory import Buffer, pointer_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,18 +17,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ascend_rt._kernels import accesses as _accesses
 from ascend_rt._kernels.accesses import Operand
+from ascend_rt._kernels.parameters import Parameter, Type, have_known_accesses, offsets, parameter
 from ascend_rt._native.handles import KernelHandle, know_scalars
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.driver import address, call, ffi, lib
@@ -45,104 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Binary", "Kernel", "Operand", "Parameter"]
 
-Type = Any  # a text as above, or an argument of numpy.dtype
-
 _POINTER = np.dtype(np.uint64)
-_ARRAY = re.compile(r"(?:(in|out|inout) +)?(\w+)\[(\w*)\]")
 _MOST_BLOCKS = 2**16 - 1  # chips before 950 keep 16 bits of the number (graphs_kernels.md section A5)
 _SMALLEST_BLOCK = 8  # even a kernel without parameters is launched with some bytes
-
-
-class Parameter(NamedTuple):
-    """A parameter of a kernel.
-
-    Attributes
-    ----------
-    dtype : numpy.dtype or None
-        The type of the value, or of the elements of an array; None if only the size is known.
-    nbytes : int
-        The size of the argument in the block of arguments.
-    length : str or None
-        The number of elements of an array, "" if it is not declared; None for a value.
-    offset : int or None
-        The offset in the block; None for the next offset after the preceding parameter, aligned as in C.
-    access : str
-        For an array: "in", "out" or "inout" if the kernel reads, writes, or reads and writes it; "" if unknown.
-
-    Examples
-    --------
-    >>> from ascend_rt.kernel import parameter
-    >>> parameter("uint32").nbytes
-    4
-    >>> parameter("float32[count]").length
-    'count'
-    """
-
-    dtype: np.dtype[Any] | None
-    nbytes: int
-    length: str | None = None
-    offset: int | None = None
-    access: str = ""
-
-    @property
-    def is_array(self) -> bool:
-        """True if the parameter is the address of an array."""
-        return self.length is not None
-
-    @property
-    def has_known_accesses(self) -> bool:
-        """True for a number, and for an array with an access word."""
-        return bool(self.access) if self.is_array else self.dtype is not None
-
-    @property
-    def alignment(self) -> int:
-        """The number of bytes that its offset is a multiple of."""
-        if self.is_array:
-            return 8
-        return self.dtype.alignment if self.dtype is not None else _alignment_of(self.nbytes)
-
-
-def parameter(type: Type) -> Parameter:
-    """Return the parameter that a type describes; see the module's docstring.
-
-    Raises
-    ------
-    TypeError
-        The argument is not a type of a parameter.
-    """
-    match = _ARRAY.fullmatch(type) if isinstance(type, str) else None
-    try:
-        dtype = np.dtype(match[2] if match else type)
-    except TypeError:
-        dtype = np.dtype(object)
-    if dtype.hasobject or not dtype.itemsize:
-        raise TypeError(f"{type!r} is not a type of a parameter; write for example 'uint32' or 'float32[count]'")
-    return Parameter(dtype, 8, match[3], access=match[1] or "") if match else Parameter(dtype, dtype.itemsize)
-
-
-def have_known_accesses(parameters: Sequence[Parameter] | None) -> bool:
-    """Return True if there are arrays among the parameters and all of them have an access word."""
-    each = parameters or ()
-    return any(it.is_array for it in each) and all(it.has_known_accesses for it in each)
-
-
-def offsets(parameters: Sequence[Parameter]) -> list[int]:
-    """Return the offset of each parameter in the block of arguments, followed by the size of the block."""
-    places, end = [], 0
-    for each in parameters:
-        place = _round_up(end, each.alignment) if each.offset is None else each.offset
-        places.append(place)
-        end = max(end, place + each.nbytes)
-    return [*places, end]
-
-
-def _round_up(number: int, step: int) -> int:
-    return -(-number // step) * step
-
-
-def _alignment_of(nbytes: int) -> int:
-    """Return the largest power of two, up to 8, that divides a size."""
-    return min(nbytes & -nbytes, 8) or 1
 
 
 class Binary(Resource):
@@ -407,14 +312,14 @@ class Kernel(KernelHandle):
         return f"<ascend_rt.Kernel {self.name}>"
 
 
-def check_blocks(blocks: int) -> int:
+def _check_blocks(blocks: int) -> int:
     """Return the number of blocks of a launch."""
     if not 1 <= blocks <= _MOST_BLOCKS:
         raise ValueError(f"a launch takes 1 to {_MOST_BLOCKS} blocks, got {blocks}")
     return index(blocks)
 
 
-def launch_config(timeout: float | None, batch: bool | None) -> tuple[int, Any]:
+def _launch_config(timeout: float | None, batch: bool | None) -> tuple[int, Any]:
     """Return the address of the configuration of a launch, and the objects that keep it alive."""
     attributes = []
     if timeout is not None:

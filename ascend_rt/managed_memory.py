@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ascend_rt._memory.host_allocation import HostAllocation
+from ascend_rt._memory.sizes import check_size
+from ascend_rt._native.handles import given_or_current
 from ascend_rt._runtime.driver import call, ffi, lib
-from ascend_rt.device import Device, id_of
+from ascend_rt.device import Device
 from ascend_rt.errors import ClosedError
-from ascend_rt.memory import Buffer, HostAllocation, check_size
-from ascend_rt.stream import given_or_current
+from ascend_rt.memory import Buffer
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
@@ -142,4 +144,4 @@ class ManagedBuffer(Buffer):
 def _location(location: Device | None) -> Any:
     if location is None:
         return ffi.new("aclrtMemManagedLocation *", {"type": lib.ACL_MEM_LOCATIONTYPE_HOST})[0]
-    return ffi.new("aclrtMemManagedLocation *", (lib.ACL_MEM_LOCATIONTYPE_DEVICE, id_of(location)))[0]
+    return ffi.new("aclrtMemManagedLocation *", (lib.ACL_MEM_LOCATIONTYPE_DEVICE, Device._id_of(location)))[0]

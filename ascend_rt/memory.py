@@ -6,13 +6,14 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, overload
 
+from ascend_rt._memory.host_memory import PINNED_IS_CLOSED, bytes_of
+from ascend_rt._memory.sizes import check_size
 from ascend_rt._native.handles import BufferHandle
 from ascend_rt._native.in_c import in_c
-from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, call, check, check_address, ffi, lib
 from ascend_rt._runtime.lifecycle import HOST, Owner, owner_of
 from ascend_rt._runtime.resource import Resource
-from ascend_rt._runtime.retention import allocated, check_allocation
+from ascend_rt._runtime.retention import check_allocation
 from ascend_rt.device import Device
 from ascend_rt.errors import ClosedError
 
@@ -36,42 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Buffer", "PointerAttributes", "RegisteredMemory", "pointer_attributes"]
 
-_CELL = ffi.typeof("void **")
 _HUGE_FIRST = lib.ACL_MEM_MALLOC_HUGE_FIRST
 _ON_DEVICE = (lib.ACL_MEM_LOCATION_TYPE_DEVICE, lib.ACL_MEM_LOCATION_TYPE_MANAGED)
-
-PINNED_IS_CLOSED = "this pinned buffer is closed"
-HAS_OBJECTS = "an array of Python objects has addresses for content; convert it to numbers"
-
-
-def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> Any:
-    """Return host memory, which must be contiguous, for C; the role and the cure are for the error message."""
-    try:
-        return ffi.from_buffer("char[]", operand, writable)  # raises for what has no buffer
-    except TypeError:
-        if _has_buffer(operand):
-            raise
-        raise TypeError(
-            f"expected a Buffer or a bytes-like object as the {role}, got {type(operand).__name__}"
-        ) from None
-    except (ValueError, BufferError) as error:
-        layout = getattr(operand, "flags", operand)  # an array's, or a memoryview itself
-        if not getattr(layout, "c_contiguous", True):
-            raise type(error)(f"the {role} is not C-contiguous; {cure}") from error
-        if writable:
-            ffi.from_buffer("char[]", operand)  # raises the error if there is another one
-            raise type(error)(f"the {role} ({type(operand).__name__}) is read-only") from error
-        raise
-
-
-def _has_buffer(operand: object) -> bool:
-    try:
-        memoryview(operand).release()  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    except (ValueError, BufferError):  # it is closed, or cannot be exported as it is
-        return True
-    return True
 
 
 class PointerAttributes(NamedTuple):
@@ -497,64 +464,8 @@ class RegisteredMemory(Resource):
         self._array = None
 
 
-def on_device(operand: Buffer) -> Any:
-    """Return the address of a buffer; TypeError if the operand is not a Buffer."""
-    if not isinstance(operand, Buffer):
-        raise TypeError(f"expected a Buffer (memory of a device), got {type(operand).__name__}")
-    return operand._handle
-
-
-class HostAllocation(Resource):
-    """Memory that the host accesses; it is freed with the last reference to its pointer.
-
-    Parameters
-    ----------
-    allocate, free : str
-        The C functions.
-    nbytes : int
-        The size.
-    *options
-        Arguments of the first function after the size.
-    """
-
-    __slots__ = ("_free",)
-    _what = "memory of the host"
-    _is_counted = False  # by no_leaks(): it ends with the last reference
-
-    def __init__(self, allocate: str, free: str, nbytes: int, *options: Any) -> None:
-        lifecycle.initialize()
-        self._free, cell = free, ffi.new(_CELL)
-        allocated(allocate, self._create, HOST, cell, getattr(lib, allocate), cell, nbytes, *options)
-
-    def _destroy(self, handle: Any) -> None:
-        self._unmake(self._free)
-
-    def pointer(self, nbytes: int) -> Any:
-        """Return a pointer that keeps the memory alive."""
-        return ffi.gc(self._handle, self._end_pointer, nbytes)
-
-    def _end_pointer(self, pointer: Any) -> None:
-        """Do nothing: as the destructor of the pointer, it has kept the memory alive as long."""
-
-
-def refuse_part(part: Any) -> NoReturn:
+def _refuse_part(part: Any) -> NoReturn:
     """Raise the error for an invalid part of a buffer."""
     if not isinstance(part, slice):
         raise TypeError("device memory cannot be read from the host; copy a slice of it")
     raise ValueError(f"expected a non-empty range of bytes with step 1, got [{part.start}:{part.stop}:{part.step}]")
-
-
-def check_size(nbytes: int) -> int:
-    """Return a size that C can take; the runtime itself refuses 0."""
-    nbytes = index(nbytes)  # a narrow integer of numpy would wrap in what is calculated from it
-    if nbytes < 0:
-        raise ValueError(f"the size must not be negative, got {nbytes}")
-    return nbytes
-
-
-def check_positive(nbytes: int) -> int:
-    """Return the size of something that the runtime does not check."""
-    nbytes = index(nbytes)
-    if nbytes <= 0:
-        raise ValueError(f"the size must be greater than 0, got {nbytes}")
-    return nbytes

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ascend_rt._memory.sizes import check_size
 from ascend_rt._native.handles import PoolBufferHandle, PoolHandle
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime import lifecycle
+from ascend_rt._runtime.current_context import current_handle
 from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib
+from ascend_rt._runtime.owners import owner_of_new
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import Context, current_handle, owner_of_new
-from ascend_rt.device import Device, id_of
-from ascend_rt.memory import Buffer, check_size
+from ascend_rt.context import Context
+from ascend_rt.device import Device
+from ascend_rt.memory import Buffer
 
 if TYPE_CHECKING:
     from ascend_rt.stream import Stream
@@ -90,7 +93,7 @@ class MemoryPool(Resource, PoolHandle):
         properties.allocType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
         properties.handleType = lib.ACL_MEM_HANDLE_TYPE_NONE
         properties.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
-        properties.location.id = id_of(device)
+        properties.location.id = Device._id_of(device)
         properties.maxSize = check_size(max_nbytes)
         out = ffi.new("aclrtMemPool *")
         self._make(owner_of_new(device.id), out, "aclrtMemPoolCreate", out, properties)

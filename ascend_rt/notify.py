@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from ascend_rt._native.handles import given_or_current
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import call, check, ffi, is_expected, lib
 from ascend_rt._runtime.ipc import KEY_SIZE, check_key, process_numbers
+from ascend_rt._runtime.owners import owner_of_new
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import whole_seconds
-from ascend_rt.context import owner_of_new
 from ascend_rt.device import Device
-from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ascend_rt._memory.arrays import numbers, plain
+from ascend_rt._memory.arrays import PageableArray, numbers, plain
+from ascend_rt._memory.host_allocation import HostAllocation
+from ascend_rt._memory.sizes import check_size
 from ascend_rt._native import handles
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.driver import ffi
 from ascend_rt._runtime.settings import simulator_looks_for_races
-from ascend_rt.memory import HostAllocation, check_size
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -32,10 +33,6 @@ else:
 __all__ = ["PinnedBuffer"]
 
 _FORMAT = 4  # PyBUF_FORMAT
-
-
-class PageableArray(np.ndarray[Any, np.dtype[Any]]):
-    """An ordinary array that was created from a pinned one, such as a copy."""
 
 
 @in_c

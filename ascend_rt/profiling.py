@@ -22,11 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ascend_rt._native.handles import given_or_current
 from ascend_rt._runtime.driver import call, check, failure, ffi, is_expected, lib
 from ascend_rt._runtime.names import encoded
-from ascend_rt.device import Device, id_of
+from ascend_rt.device import Device
 from ascend_rt.errors import WrongState
-from ascend_rt.stream import given_or_current
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -366,7 +366,7 @@ class _Session:
 
     def begin(self, directory: Path, devices: Sequence[Device], calls: bool) -> None:
         text = os.fsencode(directory)
-        ids = ffi.new("uint32_t[]", [id_of(device) for device in devices])
+        ids = ffi.new("uint32_t[]", [Device._id_of(device) for device in devices])
         self._code = code = lib.aclprofInit(text, len(text))
         if is_expected(code, lib.ACL_ERROR_REPEAT_INITIALIZE):
             raise WrongState("another profile is being taken: end it before this one begins")

@@ -14,9 +14,9 @@ from ascend_rt._memory.receiver import Arrival, Receiver
 from ascend_rt._runtime import blocking, lifecycle
 from ascend_rt._runtime.driver import address, call, check, ffi, is_expected, lib, load, pointer
 from ascend_rt._runtime.names import encoded
+from ascend_rt._runtime.owners import owner_of_borrowed, owner_of_new
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.timeouts import limit_of
-from ascend_rt.context import owner_of_borrowed, owner_of_new
 from ascend_rt.errors import EndOfSequence
 
 if TYPE_CHECKING:

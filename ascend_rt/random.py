@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ascend_rt._memory.device_memory import on_device
+from ascend_rt._native.handles import given_or_current
 from ascend_rt._runtime.driver import ffi, lib
-from ascend_rt.memory import Buffer, on_device
-from ascend_rt.stream import given_or_current
+from ascend_rt.memory import Buffer
 from ascend_rt.transfer import copy_async
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ascend_rt import callback
 from ascend_rt._native.blocks import block
 from ascend_rt._native.handles import (
     StreamHandle,
@@ -21,7 +20,8 @@ from ascend_rt._native.handles import (
     retention_of,
 )
 from ascend_rt._native.in_c import in_c
-from ascend_rt._runtime import blocking, failures, lifecycle
+from ascend_rt._runtime import blocking, failures, host_functions, lifecycle
+from ascend_rt._runtime.current_context import current_device_id, current_handle, current_handle_or_none
 from ascend_rt._runtime.driver import (
     address,
     call,
@@ -34,13 +34,14 @@ from ascend_rt._runtime.driver import (
     supports,
     usable,
 )
+from ascend_rt._runtime.error_texts import in_full
 from ascend_rt._runtime.lifecycle import HOST, Owner, epoch_of_context
 from ascend_rt._runtime.resource import Resource
 from ascend_rt._runtime.retention import Retention, when_over
 from ascend_rt._runtime.timeouts import FOR_EVER
-from ascend_rt.context import Context, current_device_id, current_handle, current_handle_or_none
+from ascend_rt.context import Context
 from ascend_rt.device import Device
-from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState, in_full
+from ascend_rt.errors import AclError, AclWarning, RuntimeClosed, WrongState
 from ascend_rt.event import Event
 
 if TYPE_CHECKING:
@@ -451,11 +452,11 @@ class Stream(Resource, StreamHandle):
 
     def abort(self) -> None:
         """Drop the work that has not started and wait for the rest (``aclrtStreamAbort``); 950, 910B, 910C."""
-        launched = callback.launched(self.handle)
+        launched = host_functions.launched(self.handle)
         ended = self._retention.end_batch()
         call("aclrtStreamAbort", self._handle)
         release(ended)
-        callback.drop(launched)
+        host_functions.drop(launched)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -574,7 +575,7 @@ class Stream(Resource, StreamHandle):
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; an error becomes a warning."""
         try:
-            if self._is_open and (self._lacks_context() or callback.is_inside() or self._is_busy()):
+            if self._is_open and (self._lacks_context() or host_functions.is_inside() or self._is_busy()):
                 return False
             self.close()
         except AclError as error:
@@ -605,7 +606,7 @@ class Stream(Resource, StreamHandle):
         return f"{self.handle:#x}{where}" if code else f"{number[0]}{where}{state}"
 
 
-def given_or_current(stream: Stream | None) -> Stream:
+def _given_or_current(stream: Stream | None) -> Stream:
     """Return the stream to enqueue on: the calling thread's current one, unless one is given."""
     if isinstance(stream, Stream):
         return stream
@@ -634,7 +635,7 @@ def _let_go_when_over(retention: Retention, ended: Batch | None, launched: list[
     def let_go() -> None:
         release(ended)
         retention.end_batch()  # which leaves nothing behind
-        callback.drop(launched or [])
+        host_functions.drop(launched or [])
 
     when_over(retention.device, let_go)
 

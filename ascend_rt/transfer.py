@@ -11,20 +11,14 @@ from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ascend_rt._memory.device_memory import on_device
+from ascend_rt._memory.host_memory import HAS_OBJECTS, PINNED_IS_CLOSED, bytes_of
+from ascend_rt._memory.sizes import check_size
+from ascend_rt._native.handles import given_or_current
 from ascend_rt._native.in_c import in_c
 from ascend_rt._runtime.driver import address, call, check, ffi, lib
 from ascend_rt.errors import AclError, ClosedError, NotSupported
-from ascend_rt.memory import (
-    HAS_OBJECTS,
-    PINNED_IS_CLOSED,
-    Buffer,
-    PointerAttributes,
-    bytes_of,
-    check_size,
-    on_device,
-    pointer_attributes,
-)
-from ascend_rt.stream import given_or_current
+from ascend_rt.memory import Buffer, PointerAttributes, pointer_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +28,7 @@ if TYPE_CHECKING:
 
     Operand: TypeAlias = Buffer | HostMemory
     # The destination and the source of a copy, each with its address, its size, and True if it is on the device.
-    Pair: TypeAlias = tuple[Operand, Operand, tuple[Any, int, bool], tuple[Any, int, bool]]
+    _Pair: TypeAlias = tuple[Operand, Operand, tuple[Any, int, bool], tuple[Any, int, bool]]
 
 __all__ = [
     "CopyDescriptor",
@@ -156,14 +150,14 @@ def copy_async(dst: Operand, src: Operand, stream: Stream | None = None, *, snap
     """
 
 
-def host_span(operand: HostMemory, is_written: bool) -> tuple[int, int, Any]:
+def _host_span(operand: HostMemory, is_written: bool) -> tuple[int, int, Any]:
     """Return the address of host memory, its size, and the object that keeps it alive."""
     view, nbytes, _ = _span(operand, is_written)
     return address(view), nbytes, view
 
 
-def wait_for_span(stream: Stream, kept: tuple[Any, HostMemory]) -> None:
-    """Wait for a stream before a copy from or to memory that :func:`host_span` has found, if some of it is pageable."""
+def _wait_for_span(stream: Stream, kept: tuple[Any, HostMemory]) -> None:
+    """Wait for a stream before a copy from or to memory that `_host_span` has found, if some of it is pageable."""
     view, operand = kept
     if not getattr(operand, "_is_pinned", False):
         _wait_if_pageable(stream, view)
@@ -376,11 +370,11 @@ def copy_batch_async(transfers: Iterable[tuple[Operand, Operand]], stream: Strea
         stream._retention.retain(pairs)  # even if one is refused, the copies before it are enqueued
 
 
-def _pairs(transfers: Iterable[tuple[Operand, Operand]]) -> list[Pair]:
+def _pairs(transfers: Iterable[tuple[Operand, Operand]]) -> list[_Pair]:
     return [(dst, src, _span(dst, True), _span(src, False)) for dst, src in transfers]
 
 
-def _call_with_batch(function: str, pairs: list[Pair], *queue: Any) -> None:
+def _call_with_batch(function: str, pairs: list[_Pair], *queue: Any) -> None:
     if not pairs:
         return
     sizes = [nbytes for _, _, _, (_, nbytes, _) in pairs]

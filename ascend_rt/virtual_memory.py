@@ -11,16 +11,17 @@ import weakref
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ascend_rt._memory.sizes import check_positive, check_size
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, call, check_address, ffi, lib
 from ascend_rt._runtime.ipc import process_numbers
 from ascend_rt._runtime.lifecycle import HOST, Owner
 from ascend_rt._runtime.locks import new_lock
+from ascend_rt._runtime.owners import owner_of_new
 from ascend_rt._runtime.resource import Resource
-from ascend_rt.context import owner_of_new
-from ascend_rt.device import Device, id_of
+from ascend_rt.device import Device
 from ascend_rt.errors import AclError
-from ascend_rt.memory import Buffer, check_positive, check_size
+from ascend_rt.memory import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -142,7 +143,7 @@ class PhysicalMemory(Resource):
         out = ffi.new("aclrtDrvMemHandle *")
         memory = cls.__new__(cls)
         memory._nbytes = nbytes
-        arguments = check_address(shareable), id_of(device), out
+        arguments = check_address(shareable), Device._id_of(device), out
         memory._make(owner_of_new(device.id), out, "aclrtMemImportFromShareableHandle", *arguments)
         return memory
 
@@ -195,7 +196,7 @@ def _properties(device: Device | None, attribute: MemAttr | int | None) -> Any:
     properties.allocationType = lib.ACL_MEM_ALLOCATION_TYPE_PINNED
     properties.memAttr = lib.ACL_MEM_HUGE if attribute is None else int(attribute)
     properties.location.type = lib.ACL_MEM_LOCATION_TYPE_HOST if device is None else lib.ACL_MEM_LOCATION_TYPE_DEVICE
-    properties.location.id = 0 if device is None else id_of(device)
+    properties.location.id = 0 if device is None else Device._id_of(device)
     return properties
 
 
@@ -232,7 +233,7 @@ class MappedBuffer(Buffer):
         access = ffi.new("aclrtMemAccessDesc *")
         access.flags = lib.ACL_RT_MEM_ACCESS_FLAGS_READWRITE
         access.location.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
-        access.location.id = id_of(device)
+        access.location.id = Device._id_of(device)
         call("aclrtMemSetAccess", self._handle, self._nbytes, access, 1)
 
     def _close_with_this(self, view: Buffer) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declared memory accesses of launches, and kernels that run as functions of the host."""
+"""Parameters and declared memory accesses of launches, and kernels that run as functions of the host."""

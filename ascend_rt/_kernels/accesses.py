@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from ascend_rt._kernels.host_arguments import HostArguments
-    from ascend_rt.kernel import Parameter
+    from ascend_rt._kernels.parameters import Parameter
 
 READ, WRITE = int(lib.ACLSIM_ACCESS_READ), int(lib.ACLSIM_ACCESS_WRITE)
 MODES = {"in": READ, "out": WRITE, "inout": READ | WRITE}  # the access words of ascend_rt.kernel

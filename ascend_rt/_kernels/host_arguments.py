@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascend_rt._kernels.accesses import MODES, Access
+from ascend_rt._kernels.parameters import Parameter, Type, have_known_accesses, offsets, parameter
 from ascend_rt._runtime.driver import ffi, lib
-from ascend_rt.kernel import Parameter, Type, have_known_accesses, offsets, parameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

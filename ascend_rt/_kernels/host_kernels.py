@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ascend_rt import callback
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import address, call, ffi, lib, supports
+from ascend_rt._runtime.error_classes import causes
 from ascend_rt._runtime.locks import new_lock
-from ascend_rt.errors import AclError, causes
+from ascend_rt._runtime.report import report
+from ascend_rt.errors import AclError
 
 if TYPE_CHECKING:
     import numpy as np
     from typing_extensions import Self
 
-    from ascend_rt.kernel import Type
+    from ascend_rt._kernels.parameters import Type
 
 _MOST_CAUSES = 64
 
@@ -211,7 +212,7 @@ def ascend_rt_python_kernel(block: Any, handle: Any) -> int:
         text = f"{type(error).__name__}: {error}".encode()[: block.textSize - 1]
         ffi.memmove(block.text, text + b"\0", len(text) + 1)
         if _note_failure(block, found.name, error):
-            callback.report(error, found.function, f"kernel {found.name}, block {block.index} of {block.count}")
+            report(error, found.function, f"kernel {found.name}, block {block.index} of {block.count}")
             clear_frames(error.__traceback__)  # the exception would keep their variables alive
         return error.code if isinstance(error, AclError) else int(lib.ACL_ERROR_RT_AICORE_EXCEPTION)
 

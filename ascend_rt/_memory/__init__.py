@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as sources and targets of copies, and DLPack."""
+"""Memory that callers give, of the host and of devices; arrays and DLPack; the insides of allocators."""

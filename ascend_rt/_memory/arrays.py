@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ascend_rt._memory.host_memory import HAS_OBJECTS, PINNED_IS_CLOSED
 from ascend_rt.errors import ClosedError
-from ascend_rt.memory import HAS_OBJECTS, PINNED_IS_CLOSED
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from ascend_rt.memory import HostMemory, Shape
+
+
+class PageableArray(np.ndarray[Any, np.dtype[Any]]):
+    """An ordinary array that was created from a pinned one, such as a copy."""
 
 
 def numbers(array: HostMemory) -> NDArray[Any]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ascend_rt._memory.host_memory import HAS_OBJECTS, PINNED_IS_CLOSED
 from ascend_rt._runtime.driver import ffi, lib
 from ascend_rt.errors import ClosedError
-from ascend_rt.memory import HAS_OBJECTS, PINNED_IS_CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -69,7 +69,7 @@ typedef struct part {
 } part;
 
 static bool refuse_part(PyObject *slice) {
-    PyObject *result = call_rare("ascend_rt.memory", "refuse_part", "(O)", slice);
+    PyObject *result = call_rare("ascend_rt.memory", "_refuse_part", "(O)", slice);
     Py_XDECREF(result);
     return false;
 }

@@ -92,7 +92,7 @@ static bool find_pinned(PyObject *operand, bool is_written, span *found) {
 
 /* Any other memory of the host, which Python finds, with what keeps it where it is. */
 static bool find_other(PyObject *operand, bool is_written, span *found) {
-    PyObject *const memory = call_rare("ascend_rt.transfer", "host_span", "(Oi)", operand, is_written), *view = NULL;
+    PyObject *const memory = call_rare("ascend_rt.transfer", "_host_span", "(Oi)", operand, is_written), *view = NULL;
     unsigned long long address = 0, nbytes = 0;
     if (memory != NULL && PyArg_ParseTuple(memory, "KKO", &address, &nbytes, &view)) {
         *found = (span){(void *)(uintptr_t)address, (size_t)nbytes, false, PyTuple_Pack(2, view, operand)};
@@ -127,7 +127,7 @@ static bool wait_if_pageable(const span *host, PyObject *on) {
     if (!PyTuple_Check(host->kept)) { /* a buffer, or pinned */
         return true;
     }
-    PyObject *waited = call_rare("ascend_rt.transfer", "wait_for_span", "(OO)", on, host->kept);
+    PyObject *waited = call_rare("ascend_rt.transfer", "_wait_for_span", "(OO)", on, host->kept);
     Py_XDECREF(waited);
     return waited != NULL;
 }

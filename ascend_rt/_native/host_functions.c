@@ -46,7 +46,7 @@ static void end_state(void *own) {
 /* Reports an exception, which has no caller to be raised in. */
 static void report(PyObject *function, uint64_t stream) {
     PyObject *const value = take_exception();
-    PyObject *owner = PyImport_ImportModule("ascend_rt.callback");
+    PyObject *owner = PyImport_ImportModule("ascend_rt._runtime.host_functions");
     PyObject *result = owner != NULL ? PyObject_CallMethod(owner, "report_host_function", "OOK", value, function,
                                                            (unsigned long long)stream)
                                      : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of Python functions in a stream; see callback.py. */
+/* Calls of Python functions in a stream; see ascend_rt/callback.py. */
 #pragma once
 
 #include "aclrt_support.h"

@@ -150,7 +150,7 @@ static bool find_blocks(PyObject *number, uint32_t *blocks) {
     if (overflow == 0 && found >= 1 && found <= MOST) {
         return true;
     }
-    PyObject *checked = call_rare("ascend_rt.kernel", "check_blocks", "(O)", number);
+    PyObject *checked = call_rare("ascend_rt.kernel", "_check_blocks", "(O)", number);
     *blocks = checked != NULL ? (uint32_t)PyLong_AsUnsignedLong(checked) : 0;
     Py_XDECREF(checked);
     return PyErr_Occurred() == NULL;
@@ -188,7 +188,7 @@ static bool find_config(PyObject *const *given, prepared *found) {
         return true;
     }
     found->config_kept =
-        call_rare("ascend_rt.kernel", "launch_config", "(OO)", given[TIMEOUT] != NULL ? given[TIMEOUT] : Py_None,
+        call_rare("ascend_rt.kernel", "_launch_config", "(OO)", given[TIMEOUT] != NULL ? given[TIMEOUT] : Py_None,
                   given[BATCH] != NULL ? given[BATCH] : Py_None);
     PyObject *kept;
     if (found->config_kept == NULL || !PyArg_ParseTuple(found->config_kept, "KO", &address, &kept)) {

@@ -12,7 +12,7 @@ static PyObject *owners;       /* ascend_rt._runtime.lifecycle.owners */
 static PyObject *given_events; /* ascend_rt._runtime.lifecycle.events */
 static bool is_initialized;    /* true once ascend_rt._runtime.lifecycle.initialize() is done */
 
-/* The owner that needs no call to be known, or NULL, and what finds it otherwise, a function of ascend_rt.context. */
+/* The owner that needs no call to be known, or NULL, and what finds it otherwise, a function of _runtime/owners.py. */
 static struct place {
     const char *name;
     PyObject *known, *find;
@@ -111,7 +111,7 @@ static PyObject *note_initialized(PyObject *module, PyObject *unused) {
 }
 
 PyObject *stream_of_argument(PyObject *given) {
-    return call_rare("ascend_rt.stream", "given_or_current", "(O)", given);
+    return call_rare("ascend_rt.stream", "_given_or_current", "(O)", given);
 }
 
 raised put_aside(void) {
@@ -208,7 +208,7 @@ bool find_size(PyObject *given, const char *check_function, const char *too_big,
     if (plain > 0) {
         return true;
     }
-    PyObject *checked = call_rare("ascend_rt.memory", check_function, "(O)", given);
+    PyObject *checked = call_rare("ascend_rt._memory.sizes", check_function, "(O)", given);
     *nbytes = checked != NULL ? PyLong_AsSize_t(checked) : 0;
     if (checked != NULL && PyErr_Occurred() != NULL) {
         PyErr_SetString(PyExc_OverflowError, too_big);
@@ -267,7 +267,7 @@ PyObject *owner_of_stream(void *context) {
         Py_DECREF(usual);
         return owner;
     }
-    owner = call_rare("ascend_rt.context", "owner_of_stream", "(K)", (unsigned long long)(uintptr_t)context);
+    owner = call_rare("ascend_rt._runtime.owners", "owner_of_stream", "(K)", (unsigned long long)(uintptr_t)context);
     if (owner == NULL || usual == NULL) {
         Py_XDECREF(usual);
         return owner;
@@ -301,7 +301,7 @@ static bool find_places(void) {
     bool is_found = (owners = attribute_of("ascend_rt._runtime.lifecycle", "owners")) != NULL &&
                     (given_events = attribute_of("ascend_rt._runtime.lifecycle", "events")) != NULL;
     for (size_t i = 0; i < sizeof places / sizeof places[0] && is_found; ++i) {
-        is_found = (places[i].find = attribute_of("ascend_rt.context", places[i].name)) != NULL;
+        is_found = (places[i].find = attribute_of("ascend_rt._runtime.owners", places[i].name)) != NULL;
     }
     return is_found;
 }

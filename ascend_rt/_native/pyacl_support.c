@@ -304,7 +304,7 @@ static PyObject *find_owner(void) {
     PyObject *owner = get_item(lifecycle, only_owner);
     if (owner == Py_None) {
         Py_DECREF(owner);
-        owner = pyacl_call_python("ascend_rt.context", "owner_on_device", PyTuple_New(0));
+        owner = pyacl_call_python("ascend_rt._runtime.owners", "owner_on_device", PyTuple_New(0));
     }
     return owner;
 }

@@ -10,7 +10,7 @@
 #include "host_functions.h"
 #include "methods.h"
 
-static PyObject *allocators; /* ascend_rt.allocator._registered: of streams, by their handles */
+static PyObject *allocators; /* allocator_registry.registrations: of streams, by their handles */
 
 enum { LOWEST_PRIORITY = 7 };
 
@@ -40,9 +40,9 @@ static bool find_flags(PyObject *given, uint32_t *flags) {
 /* Unregisters the allocator of a stream that is about to go; or, with None, of an older one that had the handle. */
 static bool forget_allocator(const void *pointer, PyObject *its_epoch) {
     const unsigned long long number = (uintptr_t)pointer;
-    PyObject *const done = PyDict_Size(allocators) > 0
-                               ? call_rare("ascend_rt.allocator", "forget_stream", "KO", number, its_epoch)
-                               : Py_NewRef(Py_None);
+    PyObject *const done = PyDict_Size(allocators) > 0 ? call_rare("ascend_rt._memory.allocator_registry",
+                                                                   "forget_stream", "KO", number, its_epoch)
+                                                       : Py_NewRef(Py_None);
     Py_XDECREF(done);
     return done != NULL;
 }
@@ -214,8 +214,8 @@ static bool end_owned(stream *self, bool is_forced) {
     PyObject *launched = NULL;
     bool is_ended = PyErr_Occurred() == NULL;
     if (is_ended && host_functions_are_pending()) {
-        launched =
-            call_rare("ascend_rt.callback", "launched", "(K)", (unsigned long long)(uintptr_t)kept->life->pointer);
+        launched = call_rare("ascend_rt._runtime.host_functions", "launched", "(K)",
+                             (unsigned long long)(uintptr_t)kept->life->pointer);
         is_ended = launched != NULL;
     }
     is_ended = is_ended && (is_forced || wait_for_work(self)) && destroy_stream(self, is_forced);
@@ -261,6 +261,6 @@ PyObject *stream_end(PyObject *object, bool is_forced) {
 }
 
 bool stream_life_connect(void) {
-    return (allocators = attribute_of("ascend_rt.allocator", "_registered")) != NULL && failures_connect() &&
-           batches_connect();
+    return (allocators = attribute_of("ascend_rt._memory.allocator_registry", "registrations")) != NULL &&
+           failures_connect() && batches_connect();
 }

@@ -17,6 +17,7 @@ from importlib import import_module
 
 from ascend_rt import _aclrt
 from ascend_rt._runtime import locks, log, settings
+from ascend_rt._runtime.error_classes import error_for
 from ascend_rt.backends import check_backend
 from ascend_rt.errors import (
     AclError,
@@ -27,8 +28,6 @@ from ascend_rt.errors import (
     NotSupported,
     RuntimeClosed,
     WrongState,
-    cause_in,
-    error_for,
 )
 
 if settings.looks_for_deadlocks():  # now: the program is about to make locks
@@ -312,8 +311,8 @@ def failure(code: int, function: str, task: FailedTask | None = None, message: s
     if function in stand_ins:
         stand_ins[function]()
     text = recent_message() if message is None else message
-    if code == _raw.ACL_ERROR_RT_INTERNAL_ERROR and cause_in(text).startswith("ASCEND_RT_"):
-        raise ConfigurationError(cause_in(text))
+    if code == _raw.ACL_ERROR_RT_INTERNAL_ERROR and AclError._cause_in(text).startswith("ASCEND_RT_"):
+        raise ConfigurationError(AclError._cause_in(text))
     error = error_for(code, function, text, task)
     if on_failure is not None:
         on_failure(error)
@@ -548,7 +547,7 @@ def _try_side_library(file_name: str) -> str:
 
 def _not_in_library(name: str, fault: str = "") -> Callable[..., NoReturn]:
     def missing(*arguments: object) -> NoReturn:
-        from ascend_rt.versions import absence
+        from ascend_rt._runtime.releases import absence
 
         raise NotSupported(207000, name, absence(name, fault))
 

@@ -31,12 +31,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ascend_rt import errors
 from ascend_rt._native import handles
 from ascend_rt._runtime import dump_files
 from ascend_rt._runtime.driver import call, failure, ffi, is_expected, lib
+from ascend_rt._runtime.error_classes import WHOLE_DEVICE, error_for
 from ascend_rt._runtime.timeouts import FOR_EVER
-from ascend_rt.errors import WHOLE_DEVICE, AclError, DeviceLost, NotSupported, TaskFailed, error_for
+from ascend_rt.errors import AclError, DeviceLost, NotSupported, TaskFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,12 +98,9 @@ class FailedTask(NamedTuple):
         kernel = f" (kernel {self.kernel})" if self.kernel else ""
         return f"task {self.task}{kernel} of stream {self.stream} on device {self.device}, from thread {self.thread}"
 
-
-def _dump_of(task: FailedTask) -> str:
-    return dump_files.note(task.device, task.stream, task.task)
-
-
-errors.dump_of = _dump_of
+    def _dump(self) -> str:
+        """Return what the dump of the kernel shows; "" without one."""
+        return dump_files.note(self.device, self.stream, self.task)
 
 
 def listen() -> None:

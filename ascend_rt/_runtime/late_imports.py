@@ -22,6 +22,7 @@ MODULES = (
     "_runtime.library",
     "_runtime.override",
     "_runtime.program_waits",
+    "_runtime.releases",
     "_runtime.selection",
     "_runtime.threads",
     "_runtime.watchdog",

@@ -14,8 +14,15 @@ from ascend_rt._runtime.locks import new_lock
 if TYPE_CHECKING:
     from traceback import TracebackException
     from types import TracebackType
+    from typing import TypeAlias
+
+    Hook: TypeAlias = Callable[[BaseException, Callable[..., object]], object]
 
 _lock = new_lock()  # held while a report is printed: several threads may fail at once
+
+
+find_hook: Callable[[], Hook | None] | None = None
+"""Returns the hook of the program, or None; set by :mod:`ascend_rt.callback`, which has the hook."""
 
 
 class Unraisable(NamedTuple):
@@ -26,6 +33,23 @@ class Unraisable(NamedTuple):
     exc_traceback: TracebackType | None
     err_msg: str
     object: Callable[..., object]
+
+
+def report(error: BaseException, function: Callable[..., object], place: str) -> None:
+    """Report an exception that cannot be raised in a caller; the place is a text such as "kernel boom"."""
+    on_error = None if find_hook is None else find_hook()
+    if on_error is not None:
+        try:
+            on_error(error, function)
+        except BaseException as nested:
+            show(nested, on_error, "ascend_rt.callback.on_error")
+    show(error, function, place)
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """Return the name of a function for texts."""
+    name = getattr(function, "__qualname__", None)
+    return repr(function) if name is None else name.rpartition("<locals>.")[2]
 
 
 def show(error: BaseException, function: Callable[..., object], place: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from ascend_rt._native.handles import Handle, has_context
 from ascend_rt._runtime import lifecycle
 from ascend_rt._runtime.driver import AskingQuietly, address, check, lib, usable
+from ascend_rt._runtime.error_texts import in_full
 from ascend_rt._runtime.lifecycle import HOST, Owner
 from ascend_rt.errors import (
     AclError,
@@ -19,7 +20,6 @@ from ascend_rt.errors import (
     InvalidHandle,
     RuntimeClosed,
     TaskFailed,
-    in_full,
 )
 
 if TYPE_CHECKING:

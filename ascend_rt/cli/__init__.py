@@ -20,9 +20,10 @@ from typing import NamedTuple, TextIO
 
 from ascend_rt import __version__
 from ascend_rt._runtime import driver
+from ascend_rt._runtime.error_texts import in_full
 from ascend_rt.cli.parser import Parser, suggestion
 from ascend_rt.cli.terminal import CommandError, UsageError, in_words, say
-from ascend_rt.errors import AclError, AclWarning, LibraryError, in_full
+from ascend_rt.errors import AclError, AclWarning, LibraryError
 
 # Errors that a user can cause and correct; anything else is a bug and keeps its traceback.
 _USER_ERRORS = (AclError, CommandError, LibraryError, ValueError)

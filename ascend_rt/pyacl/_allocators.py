@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocators of pyACL: four functions and a number that is passed to them, set in a descriptor one by one.
 
-The runtime calls the C functions of :mod:`ascend_rt.allocator`, which identify a block by the address of its memory.
-Here a block is the object that the program's function returns. Its address is queried when it is allocated, and the
-block is looked up by the address when it is freed.
+The runtime calls the C functions of :mod:`ascend_rt._memory.allocator_blocks`, which identify a block by the address of
+its memory. Here a block is the object that the program's function returns. Its address is queried when it is allocated,
+and the block is looked up by the address when it is freed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ascend_rt._memory.allocator_blocks import Blocks
 from ascend_rt._runtime.driver import ffi, lib
-from ascend_rt.allocator import Blocks
 from ascend_rt.pyacl._raw import call, create, pointer
 
 

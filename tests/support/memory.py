@@ -12,7 +12,7 @@ import pytest
 
 import ascend_rt
 from ascend_rt import Buffer, PinnedBuffer, Stream, copy
-from ascend_rt.memory import HostAllocation
+from ascend_rt._memory.host_allocation import HostAllocation
 
 
 def pattern(n: int) -> np.ndarray:

@@ -185,11 +185,11 @@ def unraisable(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 @pytest.fixture
 def no_allocator_is_left(no_device_memory_is_left: None) -> Iterator[None]:
     """Compare the registered allocators, and the free memory of the device, before and after the test."""
-    from ascend_rt.allocator import _registered
+    from ascend_rt._memory.allocator_registry import registrations
 
-    before = set(_registered)
+    before = set(registrations)
     yield
-    assert set(_registered) == before
+    assert set(registrations) == before
 
 
 @pytest.fixture

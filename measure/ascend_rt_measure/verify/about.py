@@ -9,8 +9,9 @@ from typing import Any
 
 from ascend_rt._generated.functions import FUNCTIONS
 from ascend_rt._runtime.driver import ffi, lib, library, supports
+from ascend_rt._runtime.releases import cann_version
 from ascend_rt.errors import LibraryError
-from ascend_rt.versions import cann_version, version
+from ascend_rt.versions import version
 from ascend_rt_measure.verify.children import results
 from ascend_rt_measure.verify.strict_json import dumps
 

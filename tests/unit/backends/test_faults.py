@@ -159,10 +159,10 @@ with Stream() as again:
 
 def test_functions_on_a_lost_device_are_let_go_with_their_streams(run) -> None:
     code = """
-from ascend_rt import callback
+from ascend_rt._native import handles
 stream.launch_host_func(print) if Latch(stream) else None
 sim.lose_device(device)
-print(len(callback._pending), code_of(device.reset), stream.close(), len(callback._pending))
+print(len(handles.pending), code_of(device.reset), stream.close(), len(handles.pending))
 """
     assert lines(run, code) == ["1 0 None 0"]
 

@@ -14,7 +14,7 @@ from support.codes import AICORE_EXCEPTION, NOT_COMPLETE
 from support.interruptions import Interruption
 
 from ascend_rt import Allocator, Buffer, CachingAllocator, Device, Stream, callback, copy, sim
-from ascend_rt.allocator import _registered, registered
+from ascend_rt._memory.allocator_registry import registered, registrations
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, OutOfMemory
 from ascend_rt.testing import Latch
 
@@ -179,7 +179,7 @@ def test_a_closed_stream_has_no_allocator(device: Device) -> None:
         allocator.register(stream)
         handle = stream.handle
         ends(stream)
-        assert handle not in _registered
+        assert handle not in registrations
         assert registered(stream) is None
         allocator.unregister(stream)
         with pytest.raises(ClosedError, match="this stream is closed"):
@@ -438,7 +438,7 @@ def test_streams_that_share_an_allocator_take_turns(make: Any, stream: Stream, o
 def test_310b_has_none(child: Any) -> None:
     script = """
         from ascend_rt import CachingAllocator, Device, Stream, errors
-        from ascend_rt.allocator import registered
+        from ascend_rt._memory.allocator_registry import registered
         Device(0).set_current()
         stream = Stream()
         try:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ascend_rt import Context, Event, Stream, callback, sim
+from ascend_rt._native import handles
 from ascend_rt._runtime import lifecycle
 from ascend_rt.errors import AclError, WrongState
 from ascend_rt.testing import Latch
@@ -215,7 +216,7 @@ def test_a_failed_function_lets_its_arguments_go_at_once(stream: Stream, monkeyp
     thing = Thing()
     reference = weakref.ref(thing)
     inside: list[bool] = []
-    weakref.finalize(thing, lambda: inside.append(callback.is_inside()))
+    weakref.finalize(thing, lambda: inside.append(handles.is_inside()))
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
     gc.disable()
     try:
@@ -278,19 +279,19 @@ def test_a_function_that_failed_is_let_go_with_its_stream(end: Any, device: Any)
     with pytest.raises(AclError, match="507015"):
         stream.synchronize()
     end(stream)
-    assert not callback._pending
+    assert not handles.pending
     stream.close()
 
 
 def test_a_refused_launch_keeps_nothing(stream: Stream) -> None:
     stream.launch_host_func(print, end="")
     stream.synchronize()
-    assert not callback._pending
+    assert not handles.pending
     closed = Stream()
     closed.close()
     with pytest.raises(ValueError, match="closed"):
         closed.launch_host_func(print)
-    assert not callback._pending
+    assert not handles.pending
 
 
 def test_a_function_may_use_python_threads_while_the_host_waits(stream: Stream) -> None:

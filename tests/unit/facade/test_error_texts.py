@@ -19,11 +19,12 @@ from ascend_rt import (
     FailedTask,
     IpcMemory,
     copy,
-    errors,
     lib,
     use,
 )
 from ascend_rt._generated.error_table import ERRORS
+from ascend_rt._runtime.error_classes import error_for
+from ascend_rt._runtime.error_texts import in_full
 
 pytestmark = pytest.mark.simulator("internals")
 
@@ -31,12 +32,12 @@ TASK = FailedTask(task=7, stream=2, device=0, thread=4711, code=507015, kernel="
 
 
 def lines(error: BaseException) -> list[str]:
-    return errors.in_full(error).splitlines()
+    return in_full(error).splitlines()
 
 
 def test_task_and_hint_have_lines_of_their_own() -> None:
     text = "aclrtSynchronizeStreamWithTimeout: a task of stream 2 failed: block 0 of 2 of kernel boom"
-    error = errors.error_for(507015, "aclrtSynchronizeStream", text, TASK)
+    error = error_for(507015, "aclrtSynchronizeStream", text, TASK)
     assert lines(error) == [
         "aclrtSynchronizeStream: [507015 ACL_ERROR_RT_AICORE_EXCEPTION] a task failed: block 0 of 2 of kernel boom",
         "failed: task 7 (kernel boom) of stream 2 on device 0, from thread 4711",
@@ -46,20 +47,20 @@ def test_task_and_hint_have_lines_of_their_own() -> None:
 
 
 def test_more_lines_of_the_runtime_follow_the_first() -> None:
-    error = errors.error_for(107000, "aclrtX", "EE1001: refused\n  Solution: none\n  TraceBack: deep")
+    error = error_for(107000, "aclrtX", "EE1001: refused\n  Solution: none\n  TraceBack: deep")
     assert lines(error)[0] == "aclrtX: [107000 ACL_ERROR_RT_PARAM_INVALID] EE1001: refused"
     assert lines(error)[1:3] == ["  Solution: none", "  TraceBack: deep"]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="before PEP 678 the text has all lines")
 def test_the_text_is_the_first_line_and_the_rest_are_notes() -> None:
-    error = errors.error_for(507015, "aclrtX", "", TASK)
+    error = error_for(507015, "aclrtX", "", TASK)
     assert str(error) == lines(error)[0]
     assert error.__notes__ == lines(error)[1:]
 
 
 def test_a_pickled_error_has_its_notes_once() -> None:
-    error = errors.error_for(507015, "aclrtX", "", TASK)
+    error = error_for(507015, "aclrtX", "", TASK)
     assert lines(pickle.loads(pickle.dumps(error))) == lines(error)
 
 
@@ -117,11 +118,12 @@ def test_constants_that_are_not_declared_are_named(device: Device) -> None:
 )
 def test_a_wrong_setting_is_a_configuration_error_without_a_hint(name: str, value: str, text: str, child: Any) -> None:
     script = """
-        from ascend_rt import ConfigurationError, Device, errors
+        from ascend_rt import ConfigurationError, Device
+        from ascend_rt._runtime.error_texts import in_full
         try:
             Device.count()
         except ConfigurationError as error:
-            reported(errors.in_full(error))
+            reported(in_full(error))
         """
     assert child(script, **{"ASCEND_RT_BACKEND": "sim", name: value}).startswith(text)
 

@@ -11,6 +11,8 @@ import pytest
 import ascend_rt
 from ascend_rt import errors
 from ascend_rt._generated.error_table import ERRORS
+from ascend_rt._runtime.error_classes import error_for
+from ascend_rt._runtime.error_texts import in_full
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,7 @@ from ascend_rt._generated.error_table import ERRORS
     ],
 )
 def test_codes_that_people_catch(code: int, cls: type[errors.AclError], builtin: type[Exception]) -> None:
-    error = errors.error_for(code, "aclrtX")
+    error = error_for(code, "aclrtX")
     assert type(error) is cls
     assert isinstance(error, errors.AclError)
     assert isinstance(error, builtin)
@@ -45,11 +47,11 @@ def test_codes_that_people_catch(code: int, cls: type[errors.AclError], builtin:
 
 @pytest.mark.parametrize("code", sorted(ERRORS))
 def test_every_code_has_a_readable_error(code: int) -> None:
-    error = errors.error_for(code, "aclrtX")
+    error = error_for(code, "aclrtX")
     name, group, meaning, hint = ERRORS[code]
     assert (error.code, error.function) == (code, "aclrtX")
     assert (error.name, error.group, error.message, error.hint) == (name, group, meaning, hint)
-    assert errors.in_full(error).splitlines() == [f"aclrtX: [{code} {name}] {meaning}", f"hint: {hint}"]
+    assert in_full(error).splitlines() == [f"aclrtX: [{code} {name}] {meaning}", f"hint: {hint}"]
 
 
 def test_the_advice_to_free_is_for_what_is_exhausted() -> None:
@@ -65,19 +67,19 @@ def test_a_missing_function_leads_to_the_commands_that_report(code: int) -> None
 
 
 def test_the_text_of_the_runtime_wins_over_the_meaning() -> None:
-    error = errors.error_for(107017, "aclrtRecordEvent", "event 0x10 was destroyed")
+    error = error_for(107017, "aclrtRecordEvent", "event 0x10 was destroyed")
     assert error.message == "event 0x10 was destroyed"
     assert "[107017 ACL_ERROR_RT_INVALID_HANDLE] event 0x10 was destroyed" in str(error)
 
 
 def test_an_unknown_code_is_an_error_too() -> None:
-    error = errors.error_for(999999, "aclrtX")
+    error = error_for(999999, "aclrtX")
     assert type(error) is errors.AclError
     assert "999999" in str(error)
 
 
 def test_an_error_survives_pickling() -> None:
-    error = errors.error_for(507046, "aclrtSynchronizeStreamWithTimeout", "not done")
+    error = error_for(507046, "aclrtSynchronizeStreamWithTimeout", "not done")
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), copy.code, copy.function, str(copy)) == (type(error), 507046, error.function, str(error))
 

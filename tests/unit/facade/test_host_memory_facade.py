@@ -28,9 +28,9 @@ from ascend_rt import (
     pointer_attributes,
     sim,
 )
+from ascend_rt._memory.host_allocation import HostAllocation
 from ascend_rt.enums import MemLocationType
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, NoContext
-from ascend_rt.memory import HostAllocation
 from ascend_rt.testing import Latch
 
 

@@ -22,8 +22,9 @@ from support.calls import called_in_python
 from support.kernels import VECTOR, device_object, parameters
 
 from ascend_rt import Binary, Buffer, Device, Kernel, Operand, Stream, callback, copy, fill, kernel, sim
+from ascend_rt._kernels.parameters import offsets, parameter
 from ascend_rt.errors import AclError, ClosedError, InvalidArgument, TaskFailed
-from ascend_rt.kernel import launch_config, offsets, parameter
+from ascend_rt.kernel import _launch_config
 
 pytestmark = pytest.mark.simulator("kernels")
 
@@ -207,7 +208,7 @@ def test_a_launch_takes_a_time_limit_and_a_schedule(binary: Binary, stream: Stre
     [(1e-9, 1), (0.5, 500_000), (8192, 8_192_000_000), (math.inf, 0)],  # to C 0 means forever
 )
 def test_a_time_limit_is_passed_in_microseconds(timeout: float, limit: int) -> None:
-    _, (configuration, _) = launch_config(timeout, None)
+    _, (configuration, _) = _launch_config(timeout, None)
     value = configuration.attrs[0].value.timeoutUs
     assert value.timeoutHigh << 32 | value.timeoutLow == limit
 

@@ -28,7 +28,8 @@ from ascend_rt import (
     fill_async,
     sim,
 )
-from ascend_rt.errors import AclError, AclWarning, ClosedError, in_full
+from ascend_rt._runtime.error_texts import in_full
+from ascend_rt.errors import AclError, AclWarning, ClosedError
 
 
 class Things:

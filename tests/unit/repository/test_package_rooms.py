@@ -33,7 +33,6 @@ LEVELS = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 # Imports inside of functions that point upward: module, what it imports, and when.
 LATE = {
     ("_runtime.driver", "_check.at_exit"): "when the process is checked",
-    ("_runtime.driver", "versions"): "to say why the library lacks a function",
     ("_startup.acl_finder", "pyacl"): "when the program imports acl",
 }
 
@@ -162,6 +161,48 @@ def test_what_all_objects_use_knows_them_by_protocols_alone(name: str) -> None:
 def test_only_public_modules_are_at_the_top() -> None:
     private = [path.name for path in (ROOT / "ascend_rt").glob("_*.*") if not path.name.startswith("__")]
     assert private == ["_aclrt.pyi"]  # beside the compiled module
+
+
+def definitions(body: list[ast.AST]) -> Iterator[str]:
+    """Yield the names of the functions and classes that a module has, also of those under a condition."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        else:
+            for inner in ("body", "orelse", "finalbody", "handlers"):
+                yield from definitions(getattr(node, inner, []))
+
+
+def internal_definitions(text: str) -> list[str]:
+    """Return what a public module defines without being public, although no underscore says so."""
+    body = ast.parse(text).body
+    lists = [node.value for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
+    public = {name for value in lists for name in ast.literal_eval(value)}
+    return [name for name in definitions([*body]) if not name.startswith("_") and name not in public]
+
+
+def test_public_modules_define_public_names_alone() -> None:
+    modules = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "ascend_rt").glob("*.py")}
+    assert modules.keys() > {"__init__", "errors", "memory"}
+    assert all("\n__all__ = [" in text for name, text in modules.items() if name not in ("__main__", "enums"))
+    found = {name: internal_definitions(text) for name, text in modules.items()}
+    del found["enums"]  # generated: all of its classes are public
+    assert {name: internal for name, internal in found.items() if internal} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "internal"),
+    [
+        ('__all__ = ["f"]\ndef f(): ...\ndef _g(): ...\nclass _C: ...', []),
+        ('__all__ = ["f"]\ndef f(): ...\ndef g(): ...\nclass C: ...', ["g", "C"]),
+        ("def f(): ...", ["f"]),
+        ("__all__ = []\nif CONDITION:\n    def f(): ...\nelse:\n    def g(): ...", ["f", "g"]),
+        ("__all__ = []\ntry:\n    class C: ...\nexcept ImportError:\n    def f(): ...", ["C", "f"]),
+        ("__all__ = []\nfrom ascend_rt._memory.sizes import check_size", []),
+    ],
+)
+def test_a_planted_internal_definition_is_found(text: str, internal: list[str]) -> None:
+    assert internal_definitions(text) == internal
 
 
 @pytest.mark.parametrize(

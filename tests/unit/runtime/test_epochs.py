@@ -26,7 +26,7 @@ from ascend_rt import (
     sim,
 )
 from ascend_rt._runtime import lifecycle
-from ascend_rt.context import owner_of_new
+from ascend_rt._runtime.owners import owner_of_new
 from ascend_rt.errors import AclError, ClosedError
 
 pytestmark = pytest.mark.simulator(

@@ -38,7 +38,7 @@ from ascend_rt import (
     sim,
 )
 from ascend_rt._runtime import blocking, failures
-from ascend_rt.errors import in_full
+from ascend_rt._runtime.error_texts import in_full
 from ascend_rt.testing import Latch
 
 pytestmark = pytest.mark.simulator("faults")

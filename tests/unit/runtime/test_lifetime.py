@@ -374,6 +374,7 @@ def test_without_a_free_descriptor_a_failure_is_reported_and_all_is_given_back()
     ended = run_script(
         """
         import resource
+        from ascend_rt._runtime.error_texts import in_full
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         late = {"ascend_rt._generated.error_table", "ascend_rt._generated.functions"}  # what failures and exits need
         if rt.library().backend == "cann":
@@ -385,7 +386,7 @@ def test_without_a_free_descriptor_a_failure_is_reported_and_all_is_given_back()
         try:
             Device(99).set_current()
         except rt.InvalidArgument as error:
-            print(rt.errors.in_full(error))
+            print(in_full(error))
         """,
         ASCEND_RT_SIM_CARDS="separate",
     )
