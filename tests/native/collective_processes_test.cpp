@@ -464,7 +464,7 @@ void what_was_sent_arrives_without_its_sender() {
     end(processes, files);
 }
 
-// A sender that left a message in shared memory, of which the other rank has not been told, would take it along.
+// A sender that left a message in shared memory, of which the other rank does not know, would take it along.
 void a_message_in_shared_memory_has_been_sent_when_it_is_complete() {
     setenv("ASCEND_RT_HCCL_SHARED_MEMORY", "1", 1);
     const std::set<std::string> files = shared_files();

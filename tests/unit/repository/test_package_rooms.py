@@ -43,10 +43,9 @@ CIRCLES = {
     ("_runtime.driver", "_runtime.override"),
     ("_runtime.driver", "_runtime.threads"),
     ("_runtime.driver", "_runtime.watchdog"),
-    ("_runtime.driver", "versions"),
+    ("_runtime.driver", "_runtime.releases"),
     ("context", "stream"),  # default_stream
     ("device", "stream"),  # the same
-    ("memory", "_memory.arrays"),
 }
 
 
