@@ -50,12 +50,19 @@ class Interrupt(Exception):
 @pytest.fixture
 def interruptions() -> Iterator[Callable[[float], None]]:
     """Return a function that lets a signal handler raise after so many seconds, once or, with 0, not any more."""
+    is_armed = False
 
     def interrupt(*_: object) -> None:
-        raise Interrupt
+        if is_armed:  # the handler of a signal that has come may run behind the call that disarms
+            raise Interrupt
+
+    def arm(seconds: float) -> None:
+        nonlocal is_armed
+        is_armed = seconds > 0
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds) and None
+    yield arm
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
