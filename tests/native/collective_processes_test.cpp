@@ -443,17 +443,23 @@ void memory_may_become_unreadable() {
     end(processes, files);
 }
 
-void what_was_sent_arrives_without_its_sender() {
-    const std::set<std::string> files = shared_files();
-    const std::vector<Process> processes = start("sends and leaves");
+// Starts processes that go on when one of them has been stopped.
+std::vector<Process> start_beside_a_stopped_one(const char *program, std::uint32_t stopped) {
+    std::vector<Process> processes = start(program);
     distribute_root(processes);
     for (const Process &process : processes) {
         CHECK(read_text(process.answers) == "joined");
     }
-    CHECK(kill(processes[1].id, SIGSTOP) == 0);
+    CHECK(kill(processes[stopped].id, SIGSTOP) == 0);
     for (const Process &process : processes) {
         write_text(process.orders, "go on");
     }
+    return processes;
+}
+
+void what_was_sent_arrives_without_its_sender() {
+    const std::set<std::string> files = shared_files();
+    const std::vector<Process> processes = start_beside_a_stopped_one("sends and leaves", 1);
     // It has sent all, or waits: only a limit ends the wait for something that must not come.
     pollfd sent{processes[0].answers, POLLIN, 0};
     CHECK(poll(&sent, 1, 1000) == 0);
@@ -468,15 +474,7 @@ void what_was_sent_arrives_without_its_sender() {
 void a_message_in_shared_memory_has_been_sent_when_it_is_complete() {
     setenv("ASCEND_RT_HCCL_SHARED_MEMORY", "1", 1);
     const std::set<std::string> files = shared_files();
-    const std::vector<Process> processes = start("sends behind others");
-    distribute_root(processes);
-    for (const Process &process : processes) {
-        CHECK(read_text(process.answers) == "joined");
-    }
-    CHECK(kill(processes[1].id, SIGSTOP) == 0);
-    for (const Process &process : processes) {
-        write_text(process.orders, "go on");
-    }
+    const std::vector<Process> processes = start_beside_a_stopped_one("sends behind others", 1);
     CHECK(read_text(processes[0].answers) == "waits");
     CHECK(kill(processes[1].id, SIGCONT) == 0);
     end(processes, files);
@@ -485,15 +483,7 @@ void a_message_in_shared_memory_has_been_sent_when_it_is_complete() {
 // A stopped rank does not notice that others leave it.
 void a_stopped_rank_can_be_left() {
     const std::set<std::string> files = shared_files();
-    const std::vector<Process> processes = start("leaves a stopped rank");
-    distribute_root(processes);
-    for (const Process &process : processes) {
-        CHECK(read_text(process.answers) == "joined");
-    }
-    CHECK(kill(processes[3].id, SIGSTOP) == 0);
-    for (const Process &process : processes) {
-        write_text(process.orders, "go on");
-    }
+    const std::vector<Process> processes = start_beside_a_stopped_one("leaves a stopped rank", 3);
     for (std::uint32_t number = 0; number < 3; ++number) {
         CHECK(read_text(processes[number].answers) == "left");
     }

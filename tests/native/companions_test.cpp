@@ -205,6 +205,10 @@ void what_else_is_refused() {
     CHECK(MsprofReportApi(0, nullptr) == ACL_ERROR_API_NOT_SUPPORT);
     CHECK(HcclCommSuspend(nullptr) == HCCL_E_NOT_SUPPORT);
     CHECK(recent_text() == "HcclCommSuspend: the simulator's communicators have no such function");
+    CHECK(HcclCommResume(nullptr) == HCCL_E_NOT_SUPPORT);
+    CHECK(recent_text() == "HcclCommResume: the simulator's communicators have no such function");
+    CHECK(HcclCommRegister(nullptr, nullptr, 1, nullptr, 0) == HCCL_E_NOT_SUPPORT);
+    CHECK(HcclCommSetMemoryRange(nullptr, nullptr, 1, 1, 0) == HCCL_E_NOT_SUPPORT);
     CHECK(aclCreateGraphDumpOpt() == nullptr);
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ascend_rt import Buffer, Device, Stream, ffi, profile
 from ascend_rt._startup.install_hint import install_hint
 from ascend_rt.backends import sim
 
@@ -93,6 +94,20 @@ def test_a_refusal_has_a_text_and_is_no_warning() -> None:
     assert compiler.aclopCompileAndExecute(b"Add", 0, None, *nothing) == 200001
     compiler.aclGetRecentErrMsg.restype = ctypes.c_char_p
     assert compiler.aclGetRecentErrMsg() == b"aclopCompileAndExecute: the simulator has no operators of CANN: Add()"
+
+
+def test_a_collective_operation_is_one_row_of_a_profile(device: Device, stream: Stream) -> None:
+    hccl, communicator = library("hccl"), ctypes.c_void_p()
+    assert hccl.HcclCommInitAll(1, (ctypes.c_int32 * 1)(device.id), ctypes.byref(communicator)) == 0
+    with Buffer(4096) as memory:
+        data, on = (ctypes.c_void_p(int(ffi.cast("uintptr_t", it.handle))) for it in (memory, stream))
+        with profile() as seen:
+            for _ in range(3):
+                assert hccl.HcclAllReduce(data, data, ctypes.c_uint64(1024), 4, 0, communicator, on) == 0
+            stream.synchronize()
+        assert hccl.HcclCommDestroy(communicator) == 0
+    assert [(name, kind, number) for name, kind, number, *_ in seen.table()] == [("HcclAllReduce", "OPERATION", 3)]
+    assert [task.name for task in seen.tasks] == ["HcclAllReduce"] * 3
 
 
 def toolkit_of(run) -> str:
