@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ascend_rt._native.blocks import block
 from ascend_rt._native.handles import (
     StreamHandle,
+    is_inside,
     note_chosen_stream,
     note_default_stream,
     release,
@@ -575,7 +576,7 @@ class Stream(Resource, StreamHandle):
     def _close_if_done(self) -> bool:
         """Close a stream that was discarded, unless it has work left; an error becomes a warning."""
         try:
-            if self._is_open and (self._lacks_context() or host_functions.is_inside() or self._is_busy()):
+            if self._is_open and (self._lacks_context() or is_inside() or self._is_busy()):
                 return False
             self.close()
         except AclError as error:

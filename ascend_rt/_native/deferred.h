@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discarded objects that could not be closed at once. They are closed before the next object of a kind is created
- * (close_deferred in ascend_rt._runtime.lifecycle). */
+/* Discarded objects that could not be closed at once. They are closed before the next stream or pool
+ * allocation, and when a device is synchronized (close_deferred in ascend_rt._runtime.lifecycle). */
 #pragma once
 
 #include "handles.h"

@@ -21,11 +21,6 @@ def drop(calls: list[handles.Call]) -> None:
     handles.pending.difference_update(calls)
 
 
-def is_inside() -> bool:
-    """Return True if the calling thread runs a host function, which would wait for its stream forever."""
-    return handles.is_inside()
-
-
 def report_host_function(error: BaseException, function: Callable[..., object], stream: int) -> None:
     """Report an exception of a function in a stream, whose handle is given."""
     number = ffi.new("int32_t *")
