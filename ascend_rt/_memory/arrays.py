@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ascend_rt._memory.host_memory import HAS_OBJECTS, PINNED_IS_CLOSED
+from ascend_rt._memory.host_memory import HAS_OBJECTS, PINNED_IS_CLOSED, has_buffer
 from ascend_rt.errors import ClosedError
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ class PageableArray(np.ndarray[Any, np.dtype[Any]]):
 
 def numbers(array: HostMemory) -> NDArray[Any]:
     """Return host memory as an array that has elements and whose elements can be copied."""
+    if not has_buffer(array):
+        raise TypeError(
+            f"expected an array or a bytes-like object, got {type(array).__name__}; copy() also copies from a Buffer"
+        )
     found = array if isinstance(array, np.ndarray) else np.asarray(memoryview(array))
     if getattr(found, "is_closed", False):
         raise ClosedError(PINNED_IS_CLOSED)

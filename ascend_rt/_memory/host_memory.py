@@ -19,7 +19,7 @@ def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> An
     try:
         return ffi.from_buffer("char[]", operand, writable)  # raises for what has no buffer
     except TypeError:
-        if _has_buffer(operand):
+        if has_buffer(operand):
             raise
         raise TypeError(
             f"expected a Buffer or a bytes-like object as the {role}, got {type(operand).__name__}"
@@ -34,7 +34,8 @@ def bytes_of(operand: HostMemory, role: str, cure: str, *, writable: bool) -> An
         raise
 
 
-def _has_buffer(operand: object) -> bool:
+def has_buffer(operand: object) -> bool:
+    """Return False for an object without memory of the host."""
     try:
         memoryview(operand).release()  # type: ignore[arg-type]
     except TypeError:

@@ -55,10 +55,10 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "objects": (np.array([None]), TypeError, "an array of Python objects"),
     "objects in records": (np.zeros(3, [("a", "u1"), ("b", "O")]), TypeError, "an array of Python objects"),
     "a view of objects": (memoryview(np.array([None])), TypeError, "an array of Python objects"),
-    "list": ([1, 2], TypeError, "bytes-like object is required, not 'list'"),
-    "number": (5, TypeError, "bytes-like object is required, not 'int'"),
-    "text": ("abc", TypeError, "bytes-like object is required, not 'str'"),
-    "device": (Device(0), TypeError, "bytes-like object is required, not 'Device'"),
+    "list": ([1, 2], TypeError, "expected an array or a bytes-like object, got list;"),
+    "number": (5, TypeError, "expected an array or a bytes-like object, got int;"),
+    "text": ("abc", TypeError, "expected an array or a bytes-like object, got str;"),
+    "device": (Device(0), TypeError, "expected an array or a bytes-like object, got Device;"),
 }
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -104,7 +104,7 @@ def test_an_array_of_a_closed_pinned_buffer_is_refused(kind: Any) -> None:
 def test_device_memory_is_no_array() -> None:
     with Buffer(64) as memory:
         for kind in (Buffer, PinnedBuffer):
-            with pytest.raises(TypeError, match="bytes-like object is required, not 'Buffer'"):
+            with pytest.raises(TypeError, match="got Buffer; copy"):
                 kind.from_array(memory)
 
 
