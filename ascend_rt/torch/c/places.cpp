@@ -30,7 +30,7 @@ struct NodePlace {
     Place place;
 };
 
-// The newest places, under held_in_forks. Empty until the first operator that is differentiated.
+// The newest places, under held_in_forks. Empty until the first is kept or looked up.
 constexpr std::size_t kMost = 1 << 15;
 auto &places = *new std::vector<NodePlace>;  // forever: threads may outlive static variables
 
@@ -51,7 +51,13 @@ constinit std::atomic<aclsimNameFrame> name{nullptr};
 // Directories of PyTorch and its adapter, whose lines are not the program's.
 auto &libraries = *new std::vector<std::string>;
 
-std::size_t index_of(std::uint64_t thread, std::uint64_t number) { return (thread * 4099 + number) % kMost; }
+// Returns where the place of a node is kept. Requires held_in_forks.
+NodePlace &place_of(std::uint64_t thread, std::uint64_t number) {
+    if (places.empty()) {
+        places.resize(kMost);
+    }
+    return places[(thread * 4099 + number) % kMost];
+}
 
 // Nodes that accumulate gradients have no number; no thread has this one.
 constexpr std::uint64_t kAccumulators = UINT64_MAX;
@@ -72,10 +78,7 @@ bool needs_gradient(const IValue &value) {
 
 void keep_place(const NodePlace &noted) {
     const std::lock_guard<std::mutex> lock(held_in_forks);
-    if (places.empty()) {
-        places.resize(kMost);
-    }
-    NodePlace &kept = places[index_of(noted.thread, noted.number)];
+    NodePlace &kept = place_of(noted.thread, noted.number);
     if (kept.thread != noted.thread || kept.number != noted.number) {  // the first operator is the node's
         kept = noted;
     }
@@ -90,7 +93,7 @@ void keep_accumulators(c10::ArrayRef<IValue> arguments, const Place &place) {
         if (const auto node = torch::autograd::impl::try_get_grad_accumulator(argument.toTensor())) {
             const std::lock_guard<std::mutex> lock(held_in_forks);
             const std::uint64_t number = number_of(node.get());
-            places[index_of(kAccumulators, number)] = {kAccumulators, number, place};
+            place_of(kAccumulators, number) = {kAccumulators, number, place};
         }
     }
 }
@@ -110,21 +113,18 @@ bool find_place(const torch::autograd::Node &node) {
     const std::uint64_t thread = node.thread_id();
     const std::uint64_t number = node.sequence_nr();
     const std::lock_guard<std::mutex> lock(held_in_forks);
-    if (places.empty()) {
-        places.resize(kMost);
-    }
     if (const int present = torch::autograd::get_current_graph_task_id(); present != pass) {
         pass = present;
         newest = Place{};
     }
-    const NodePlace &kept = places[index_of(thread, number)];
+    const NodePlace &kept = place_of(thread, number);
     if (kept.thread == thread && kept.number == number) {
         newest = kept.place;
     }
     current = newest;
     if (current.count == 0) {
         const std::uint64_t accumulator = number_of(&node);
-        const NodePlace &of_leaf = places[index_of(kAccumulators, accumulator)];
+        const NodePlace &of_leaf = place_of(kAccumulators, accumulator);
         if (of_leaf.thread == kAccumulators && of_leaf.number == accumulator) {
             current = of_leaf.place;
         }
