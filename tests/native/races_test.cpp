@@ -58,7 +58,10 @@ struct Bench {
         const UseRef use = use_of(lane, ++newest[lane], below(2) == 0 ? Mode::Read : Mode::Write);
         std::uint64_t begin = below(kSize);
         std::uint64_t end = begin + 1 + below(kSize - begin);
-        const Clock clock(known[lane]);
+        Clock clock;
+        for (std::size_t i = 0; i < kLanes; ++i) {
+            clock.set(static_cast<LaneId>(i), known[lane][i]);
+        }
         const Now now{*use, use->step, clock, kHost, 1};
         std::vector<Conflict> conflicts;
         CHECK(shadow.access(begin, end, use, now, conflicts));

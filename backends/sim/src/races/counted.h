@@ -6,6 +6,12 @@
 
 namespace aclsim::races {
 
+// Called without references to the object; a type may have an overload.
+template <class T>
+void dispose_of(T *object) {
+    delete object;
+}
+
 // T has a member `references`, which may be changed even if the object is constant.
 template <class T>
 class Counted {
@@ -24,7 +30,7 @@ class Counted {
     }
     ~Counted() {
         if (object_ != nullptr && --object_->references == 0) {
-            delete object_;
+            dispose_of(object_);
         }
     }
     T *get() const { return object_; }
