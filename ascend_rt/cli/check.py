@@ -49,6 +49,7 @@ CHECKS = {
     "memory": _Check(False, "look for wrong uses of memory, such as accesses past its end"),
     "leaks": _Check(False, "look for objects that functions leave open to the end (Python)"),
     "host-threads": _Check(False, "look for missing order between threads of the host, too (Python)"),
+    "every-use": _Check(False, "watch all uses of pinned memory, not a sample behind the first 1,000 of each line"),
 }
 
 _OF_SIMULATOR = ("races", "deadlocks", "memory")
@@ -133,6 +134,7 @@ def variables(checks: list[str], directory: str) -> dict[str, str]:
         "ASCEND_RT_SIM_CHECK_DIRECTORY": directory,
         "ASCEND_RT_CHECK_AT_EXIT": "files,leaks" if "leaks" in checks else "files",
         "ASCEND_RT_CHECK_HOST_THREADS": "1" if "host-threads" in checks else "",
+        "ASCEND_RT_CHECK_EVERY_USE": "1" if "every-use" in checks else "",
     }
     system_calls = library_directory() / "libascend_rt_system_calls.so"
     if "races" in checks and system_calls.exists():  # for pinned memory that a program gives to read() and the like

@@ -65,7 +65,8 @@ def turn_on(checks: tuple[str, ...]) -> tempfile.TemporaryDirectory[str] | None:
     os.environ[_CHECKS] = ",".join([*on, *missing])
     if "races" in checks:
         host_threads.install()
-    os.environ["ASCEND_RT_CHECK_EVERY_COUNT"] = "1"  # a test may cause what an earlier one has caused
+    for variable in ("ASCEND_RT_CHECK_EVERY_COUNT", "ASCEND_RT_CHECK_EVERY_USE"):
+        os.environ[variable] = "1"  # a test may cause what an earlier one has caused
     os.environ.setdefault("ASCEND_RT_SIM_DEADLOCK", "fail")  # else a deadlock ends the process, with all further tests
     if os.environ.get(_DIRECTORY):  # set by ascend-rt check, or by the process that started this one
         return None

@@ -284,6 +284,38 @@ void a_host_function_is_reported_as_its_stream() {
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
+// The first thousand uses at a place are watched, and then a sample, which is the same in each run.
+void of_many_uses_at_a_place_a_sample_is_watched() {
+    Bench it;
+    for (int i = 0; i < 11000; ++i) {
+        it.receive();
+        (void)it.pinned[0];
+        CHECK_OK(aclrtSynchronizeStream(it.stream));
+        CHECK(it.facts.reported.size() == static_cast<std::size_t>(i) + 1 || i >= 1000);
+    }
+    const std::size_t count = it.facts.reported.size();
+    CHECK(count > 1020 && count < 1080);
+    it.receive();  // another place
+    (void)it.pinned[0];
+    CHECK(it.facts.reported.size() == count + 1);
+    CHECK_OK(aclrtSynchronizeStream(it.stream));
+}
+
+void a_sample_of_replays_is_watched() {
+    Bench it;
+    aclmdlRI graph = nullptr;
+    CHECK_OK(aclmdlRICaptureBegin(it.stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    it.receive();
+    CHECK_OK(aclmdlRICaptureEnd(it.stream, &graph));
+    for (int i = 0; i < 3000; ++i) {
+        CHECK_OK(aclmdlRIExecuteAsync(graph, it.stream));
+        (void)it.pinned[0];
+        CHECK_OK(aclrtSynchronizeStream(it.stream));
+    }
+    CHECK(it.facts.reported.size() > 1000 && it.facts.reported.size() < 1100);
+    CHECK_OK(aclmdlRIDestroy(graph));
+}
+
 void system_calls_work_once_the_host_knows() {
     Bench it;
     const int file = open("/dev/zero", O_RDONLY);
@@ -402,6 +434,8 @@ int main() {
     kernels_are_not_reported();
     a_host_function_may_use_memory_of_earlier_tasks_in_system_calls();
     a_host_function_is_reported_as_its_stream();
+    of_many_uses_at_a_place_a_sample_is_watched();
+    a_sample_of_replays_is_watched();
     system_calls_work_once_the_host_knows();
     other_handlers_get_other_faults();
     a_thread_with_a_small_signal_stack_may_fault();

@@ -221,6 +221,7 @@ BENCHMARKS = (
             ("record_wait_synchronize", _CYCLE),
             ("copy_async_4KiB", _COPY),
             ("copy_async_1MiB", _COPY),
+            ("copy_async_64MiB", _COPY),
         )
     ),
 )

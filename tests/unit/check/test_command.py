@@ -164,8 +164,8 @@ def test_a_broken_library_is_status_3(check: Check, tmp_path: Path) -> None:
 
 SHOW = """\
 import json, os, sys
-names = ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_CHECK_AT_EXIT", "ASCEND_RT_CHECK_HOST_THREADS", "ASCEND_RT_BACKEND")
-print(json.dumps([sys.argv[1:], [os.environ.get(name) for name in names]]))
+names = "SIM_CHECK", "CHECK_AT_EXIT", "CHECK_HOST_THREADS", "CHECK_EVERY_USE", "BACKEND"
+print(json.dumps([sys.argv[1:], [os.environ.get("ASCEND_RT_" + name) for name in names]]))
 print(os.environ["ASCEND_RT_SIM_CHECK_DIRECTORY"], file=sys.stderr)
 """
 
@@ -173,9 +173,10 @@ print(os.environ["ASCEND_RT_SIM_CHECK_DIRECTORY"], file=sys.stderr)
 @pytest.mark.parametrize(
     ("options", "variables"),
     [
-        ((), ["races,deadlocks", "files", "", "sim"]),
-        (("--memory", "--no-deadlocks", "--leaks"), ["races,memory", "files,leaks", "", "sim"]),
-        (("--backend", "sim", "--host-threads"), ["races,deadlocks", "files", "1", "sim"]),
+        ((), ["races,deadlocks", "files", "", "", "sim"]),
+        (("--memory", "--no-deadlocks", "--leaks"), ["races,memory", "files,leaks", "", "", "sim"]),
+        (("--backend", "sim", "--host-threads"), ["races,deadlocks", "files", "1", "", "sim"]),
+        (("--every-use",), ["races,deadlocks", "files", "", "1", "sim"]),
     ],
 )
 def test_options_choose_the_checks(
@@ -199,7 +200,7 @@ def test_every_form_of_a_program_runs(check: Check, tmp_path: Path, command: tup
     shell.chmod(0o755)
     done = check(*command)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [["x"], ["races,deadlocks", "files", "", "sim"]]
+    assert json.loads(done.stdout) == [["x"], ["races,deadlocks", "files", "", "", "sim"]]
 
 
 def test_standard_input_is_the_programs(interpreter) -> None:

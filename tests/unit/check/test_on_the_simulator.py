@@ -140,7 +140,21 @@ a, b, x, y, pinned = Stream(), Stream(), Buffer(4096), Buffer(4096), PinnedBuffe
 """
 
 # Programs whose verdict must not be luck, with the options of the check, and the number of races.
+# C code reads pinned memory too early, in one round.
+LONG_LOOP = """
+import ctypes
+
+for i in range(1600):
+    copy_async(pinned, x, a)
+    if i == ROUND:
+        ctypes.string_at(pinned.handle, 4)
+    a.synchronize()
+"""
+
 PROGRAMS = {
+    "an early use by C code at first": (LONG_LOOP.replace("ROUND", "999"), [], 1),
+    "an early use by C code in a round that is not in the sample": (LONG_LOOP.replace("ROUND", "1500"), [], 0),
+    "an early use by C code in any round": (LONG_LOOP.replace("ROUND", "1500"), ["--every-use"], 1),
     "copies to registered memory": (
         """
 array = np.zeros(4096, np.uint8)

@@ -14,6 +14,7 @@
 
 #include "engine/core.h"
 #include "engine/thread.h"
+#include "support/config.h"
 #include "support/own_view.h"
 #include "support/text.h"
 
@@ -25,6 +26,9 @@ constexpr std::size_t kMostUses = 4096;
 // Protecting a mebibyte and opening it again takes 50 µs, as long as copying it. A program that uses the memory of a
 // large copy mostly begins or ends with its first or last bytes.
 constexpr std::size_t kEdgePages = 32;
+// Uses at one place that are all watched, and how many there are for each watched one afterwards.
+constexpr std::uint64_t kAlwaysWatched = 1000;
+constexpr std::uint64_t kUsesPerSample = 256;
 // Parts of one page that tasks use, such as one number each.
 constexpr std::size_t kMostParts = 256;
 
@@ -35,6 +39,11 @@ std::uintptr_t page_after(std::uintptr_t address) { return page_of(address + hos
 // threads.
 bool is_in_program() {
     return running_host_function().stream != 0 || (!is_at_work() && current_call() == call_with_program_code());
+}
+
+bool use_pinned_memory(const std::vector<Access> &accesses) {
+    return std::any_of(accesses.begin(), accesses.end(),
+                       [](const Access &access) { return g_own_view.has(as_integer(access.address)); });
 }
 
 PinnedGuard *g_guard = nullptr;
@@ -261,6 +270,21 @@ void PinnedGuard::close_pages(Closes closes) {
 
 // --- uses ------------------------------------------------------------------------------------------------------------
 
+// A multiplication by the golden ratio spreads consecutive numbers evenly, and shares no period with a loop.
+bool PinnedGuard::Sample::has_next() {
+    constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ULL;
+    const std::uint64_t number = count++;
+    return number < kAlwaysWatched || number * kFactor < UINT64_MAX / kUsesPerSample || config().watches_every_use;
+}
+
+PinnedGuard::Sample &PinnedGuard::sample_here() {
+    const races::PlaceId place = places_.present();
+    if (place >= samples_.size()) {
+        samples_.resize(place + 1);
+    }
+    return samples_[place];
+}
+
 void PinnedGuard::add_use(Block &block, const Use &use) {
     block.uses.push_back(use);
     ++use_count_;
@@ -360,12 +384,17 @@ PinnedGuard::Known PinnedGuard::before(Point task) const {
     return known;
 }
 
+// Returns true if the program can learn or submit nothing that the guard needs to know.
+bool PinnedGuard::is_idle() const {
+    return use_count_.load(std::memory_order_relaxed) == 0 && !has_opened_.load(std::memory_order_relaxed);
+}
+
 void PinnedGuard::learn(Point task) {
-    close_again();
-    if (use_count_ == 0) {
-        edges_.clear();  // they order tasks whose uses have ended
+    if (is_idle()) {
         return;
     }
+    const Guard guard(mutex_);
+    close_again();
     const Known known = before(task);
     for (const auto &it : known) {
         const std::uint64_t newest = it.second;
@@ -374,24 +403,28 @@ void PinnedGuard::learn(Point task) {
                     edges.end());
     }
     remove_uses(known);
+    if (use_count_ == 0) {
+        edges_.clear();  // they order tasks whose uses have ended
+    }
 }
 
 // --- facts -----------------------------------------------------------------------------------------------------------
 
 void PinnedGuard::submitted(const Moment &, const Stream &stream, const Task &task, const Submission &how) {
     const bool is_launched = how.origin.launch.stream != 0;  // the program submits nothing now
-    if (is_launched || (how.accesses.empty() && !has_opened_.load(std::memory_order_relaxed))) {
+    const bool is_use = use_pinned_memory(how.accesses);
+    if (is_launched || (!is_use && !has_opened_.load(std::memory_order_relaxed))) {
         return;
     }
     const Guard guard(mutex_);
     close_again();
-    if (how.accesses.empty()) {
+    if (!is_use) {
         return;
     }
-    if (stream.executes_tasks) {
-        add_uses(stream.point(task), how.accesses);
-    } else {
+    if (!stream.executes_tasks) {
         kept_[&task] = {how.accesses};
+    } else if (sample_here().has_next()) {
+        add_uses(stream.point(task), how.accesses);
     }
 }
 
@@ -404,7 +437,7 @@ void PinnedGuard::changed(const Moment &, const Stream &, const Task &former, co
 void PinnedGuard::replayed(const Moment &, const Stream &stream, const Task &kept, const Task &replay) {
     const Guard guard(mutex_);
     const auto found = kept_.find(&kept);
-    if (found != kept_.end() && !found->second.is_launched) {
+    if (found != kept_.end() && !found->second.is_launched && found->second.sample.has_next()) {
         add_uses(stream.point(replay), found->second.accesses);
     }
 }
@@ -414,7 +447,9 @@ void PinnedGuard::launched(const Moment &, Point launch, const Task &kept) {
     const Guard guard(mutex_);
     if (const auto found = kept_.find(&kept); found != kept_.end()) {
         found->second.is_launched = true;
-        add_uses(launch, found->second.accesses);
+        if (found->second.sample.has_next()) {
+            add_uses(launch, found->second.accesses);
+        }
     }
 }
 
@@ -455,23 +490,22 @@ void PinnedGuard::dropped(const Moment &now, const Stream &stream, const Task &t
 }
 
 void PinnedGuard::ordered(const Moment &, const Edge &edge) {
+    if (is_idle() || edge.process != 0 || edge.choice == Edge::Choice::Other) {
+        return;
+    }
     const Guard guard(mutex_);
-    if (use_count_ > 0 && edge.process == 0 && edge.choice != Edge::Choice::Other) {
+    if (use_count_ > 0) {
         edges_[edge.after.stream].emplace_back(edge.after.sequence, edge.before);
     }
 }
 
 void PinnedGuard::host_learned(const Moment &, std::uint32_t, Point task, HostSync how) {
     if (how == HostSync::Synchronized || how == HostSync::Queried || how == HostSync::CalledBack) {
-        const Guard guard(mutex_);
         learn(task);
     }
 }
 
-void PinnedGuard::stream_destroyed(const Moment &, const Stream &stream) {
-    const Guard guard(mutex_);
-    learn({stream.serial, UINT64_MAX});
-}
+void PinnedGuard::stream_destroyed(const Moment &, const Stream &stream) { learn({stream.serial, UINT64_MAX}); }
 
 void PinnedGuard::allocated(const Moment &, const Allocation &allocation) {
     const Address begin = as_integer(allocation.address);

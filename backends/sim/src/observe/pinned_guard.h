@@ -7,6 +7,10 @@
 // many pages, only those at both ends. A fault is noted and opens its page until the program submits, learns or frees
 // something: the program continues as if there were no protection. The library uses a second address of the memory
 // (support/own_view.h).
+//
+// Protecting and opening pages takes longer than copying them, so of the uses at one place in the program the first
+// thousand are watched, and a sample of the others; ASCEND_RT_CHECK_EVERY_USE=1 watches all. The sample depends on
+// their number alone: a program that does the same has the same findings.
 #pragma once
 
 #include <atomic>
@@ -17,6 +21,7 @@
 #include <vector>
 
 #include "engine/observer.h"
+#include "races/places.h"
 #include "support/page_faults.h"
 
 namespace aclsim {
@@ -59,6 +64,11 @@ class PinnedGuard final : public Observer {
         Address begin, end;     // of whole pages
         Address first, behind;  // bytes in them that the task uses
     };
+    // Uses at one place.
+    struct Sample {
+        std::uint64_t count = 0;
+        bool has_next();  // true if the next use is one of those that are watched
+    };
     struct Opened {
         PageAccess access;
         bool is_by_program;  // otherwise by the library, or by a kernel
@@ -78,6 +88,7 @@ class PinnedGuard final : public Observer {
     bool is_noted(const PageFault &fault);
     void note(const PageFault &fault);
     Blocks::iterator find(Address address);
+    Sample &sample_here();
     void add_use(Block &block, const Use &use);
     void add_part(Block &block, const Use &use);
     void add_uses(Point task, const std::vector<Access> &accesses);
@@ -95,17 +106,21 @@ class PinnedGuard final : public Observer {
     template <class Closes>
     void close_pages(Closes closes);
 
+    bool is_idle() const;
+
     Core &core_;
     std::mutex mutex_;
     Blocks blocks_;
-    std::size_t use_count_ = 0;
+    std::atomic<std::size_t> use_count_{0};  // looked at without the mutex, too: few facts are about watched uses
+    races::Places places_;
+    std::vector<Sample> samples_;  // by place
     // Newest access that the program has noted, until pages are closed again.
     struct {
         std::uint32_t thread = 0;
         Address begin = 0, end = 0;
         bool is_write = false;
     } noted_;
-    std::atomic<bool> has_opened_{false};  // looked at without the mutex, too: most facts are not about memory
+    std::atomic<bool> has_opened_{false};  // looked at without the mutex, too
     std::atomic<bool> library_has_opened_{false};
     // Order between tasks that the program has not learned of: before, by the task after it.
     std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, Point>>> edges_;
@@ -115,6 +130,7 @@ class PinnedGuard final : public Observer {
     struct Kept {
         std::vector<Access> accesses;
         bool is_launched = false;  // uses begin with the launch; otherwise the host executes the model
+        Sample sample{};
     };
     std::map<const Task *, Kept> kept_;
 };
