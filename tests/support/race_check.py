@@ -52,7 +52,8 @@ def finish():
         stream.synchronize()
 """
 
-_programs = Programs("numpy", "cffi")
+# The check follows the locks that the package makes, so it is imported in each program.
+_programs = Programs("numpy", "cffi", "asyncio", "csv", "logging", "traceback")
 
 
 def findings_of(program: str, variables: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
