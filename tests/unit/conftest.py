@@ -90,14 +90,19 @@ def build(vendor_source: Source, declarations: Any, declared: Any, tmp_path_fact
         pytest.skip("needs a C compiler")
     usual = vendor_source(lambda f: f.since == declarations.OLDEST and f.family not in declared.libraries)
     directory = tmp_path_factory.mktemp("source")
+    objects: dict[tuple[str, ...], Path] = {}  # compiling takes nine tenths of the time, linking the rest
 
     def compile_library(path: Path, *flags: str, source: str = usual, **macros: object) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
-        code = directory / "lookalike.c"
-        code.write_text(source, encoding="utf-8")
         options = [f"-D{name}={value}" for name, value in macros.items()]
-        command = [compiler, "-shared", "-fPIC", "-w", "-I", str(ABI), *options, str(code), "-o", str(path), *flags]
-        subprocess.run(command, check=True)
+        compiled = objects.setdefault((source, *options), directory / f"lookalike-{len(objects)}.o")
+        if not compiled.exists():
+            code = compiled.with_suffix(".c")
+            code.write_text(source, encoding="utf-8")
+            subprocess.run(
+                [compiler, "-c", "-fPIC", "-w", "-I", str(ABI), *options, str(code), "-o", str(compiled)], check=True
+            )
+        subprocess.run([compiler, "-shared", str(compiled), "-o", str(path), *flags], check=True)
         return path
 
     return compile_library
@@ -113,16 +118,25 @@ def environment(tmp_path: Path, installation: dict[str, str]) -> dict[str, str]:
     return kept | installation | {"HOME": str(home)}
 
 
+@pytest.fixture(scope="session")
+def runs_of_pytest() -> Iterator[Programs]:
+    """Return a process that forks for each run of pytest."""
+    programs = Programs("numpy", "ascend_rt.transfer", "_pytest.pytester", "pdb", "hypothesis", "xdist.plugin")
+    yield programs
+    programs.close()
+
+
 @pytest.fixture
-def run(tmp_path: Path, environment: dict[str, str], programs: Programs) -> Run:
+def run(tmp_path: Path, environment: dict[str, str], programs: Programs, runs_of_pytest: Programs) -> Run:
     """Return a function that runs a program in that environment and outside the source tree.
 
-    The arguments are those of Python; it runs in a fork of a process that has imported the package.
+    The arguments are those of Python; it runs in a fork of a process that has imported the package, or pytest.
     """
 
     def run_program(*arguments: str | Path, **variables: str | Path) -> Ended:
         added = {name: str(value) for name, value in variables.items()}
-        return programs.run(*arguments, directory=tmp_path, environment=environment, variables=added)
+        server = runs_of_pytest if arguments[:2] == ("-m", "pytest") else programs
+        return server.run(*arguments, directory=tmp_path, environment=environment, variables=added)
 
     return run_program
 
