@@ -89,7 +89,9 @@ def programs(draw: st.DrawFn) -> list[Call]:
     return calls
 
 
-@pytest.fixture(scope="module", params=["2", "1"], ids=["two workers", "one worker"])
+@pytest.fixture(
+    scope="module", params=["2", pytest.param("1", marks=pytest.mark.full)], ids=["two workers", "one worker"]
+)
 def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     running = Runner(ASCEND_RT_SIM_WORKERS=request.param)
     yield running

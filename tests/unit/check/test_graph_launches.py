@@ -54,7 +54,12 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("name", USES)
+QUICK = ("another stream", "the host, by numpy")
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.full) for name in USES if name not in QUICK)]
+)
 def test_the_report_is_that_of_an_idle_stream(run, tmp_path: Path, name: str) -> None:
     use, fix = USES[name]
     reports = []

@@ -432,8 +432,12 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize("by", ["receive()", "asyncio.run(receive_async())", "asyncio.run(wait_async())"])
-@pytest.mark.parametrize("link", LINKS)
+WAYS = ("receive()", "asyncio.run(receive_async())", "asyncio.run(wait_async())")
+QUICK = [("channel", WAYS[0]), ("queue", WAYS[1]), ("channel", WAYS[2])]  # each link and each way
+MORE_WAYS = [(link, by) for link in LINKS for by in WAYS if (link, by) not in QUICK]
+
+
+@pytest.mark.parametrize(("link", "by"), [*QUICK, *(pytest.param(*way, marks=pytest.mark.full) for way in MORE_WAYS)])
 def test_a_message_brings_what_its_sender_knew_and_nothing_later(run, tmp_path: Path, link: str, by: str) -> None:
     for early, late, status in (("work()", "", 0), ("", "work()", 1)):
         program = MESSAGES
