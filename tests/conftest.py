@@ -226,7 +226,8 @@ def programs() -> Iterator[Any]:
     """Return a process that runs many short programs of the facade, each in a fork of it."""
     from support.programs_in_forks import Programs
 
-    programs = Programs("numpy", "ascend_rt.sim", "ascend_rt.stream", "ascend_rt.transfer")
+    of_the_package = [f"ascend_rt.{name}" for name in ("sim", "stream", "transfer", "_generated.functions")]
+    programs = Programs("numpy", "argparse", "dataclasses", "hashlib", "traceback", *of_the_package)
     yield programs
     programs.close()
 
