@@ -8,7 +8,9 @@
 #include <atomic>
 #include <csetjmp>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,7 +19,10 @@
 #include "cpu_binary.h"
 #include "engine/thread.h"
 #include "latch.h"
+#include "memory/heap.h"
 #include "observe.h"
+#include "support/pages.h"
+#include "support/text.h"
 
 using namespace aclsim;
 
@@ -316,6 +321,64 @@ void a_sample_of_replays_is_watched() {
     CHECK_OK(aclmdlRIDestroy(graph));
 }
 
+// Returns the KiB of shared memory that the process has in large pages.
+std::uint64_t large_kib() {
+    std::ifstream maps("/proc/self/smaps");
+    std::uint64_t sum = 0;
+    for (std::string word; maps >> word;) {
+        std::uint64_t kib = 0;
+        if (word == "ShmemPmdMapped:" && maps >> kib) {
+            sum += kib;
+        }
+    }
+    return sum;
+}
+
+bool has_large_pages() {
+    const int file = memfd_create("probe", 0);
+    CHECK(ftruncate(file, kLargePage) == 0);
+    const Addresses room = owned_addresses(2 * kLargePage);
+    auto *const aligned = reinterpret_cast<void *>(round_up(as_integer(room.get()), kLargePage));
+    CHECK(mmap(aligned, kLargePage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == aligned);
+    const std::uint64_t before = large_kib();
+    make_large_page(aligned);
+    close(file);
+    return large_kib() > before;
+}
+
+void memory_of_large_copies_has_large_pages() {
+    if (!has_large_pages()) {
+        return;
+    }
+    constexpr std::uint64_t kCopied = 5 * kLargePage / 2;
+    const std::uint64_t before = large_kib();
+    for (int round = 0; round < 2; ++round) {  // new pages are small again
+        Bench it;
+        void *pinned = nullptr;
+        void *device = nullptr;
+        CHECK_OK(aclrtMallocHost(&pinned, kCopied));
+        CHECK_OK(aclrtMalloc(&device, kCopied, ACL_MEM_MALLOC_HUGE_FIRST));
+        std::vector<char> content(kCopied);
+        for (std::size_t i = 0; i < kCopied; ++i) {
+            content[i] = static_cast<char>(i * 7 + i / 4096);
+        }
+        std::memcpy(pinned, content.data(), kCopied);
+        while (large_kib() != before) {  // pages of freed memory return to the host in the background
+            std::this_thread::yield();
+        }
+        CHECK_OK(aclrtMemcpyAsync(device, kCopied, pinned, kCopied, ACL_MEMCPY_HOST_TO_DEVICE, it.stream));
+        CHECK_OK(aclrtSynchronizeStream(it.stream));
+        CHECK(large_kib() > before);
+        CHECK(std::memcmp(pinned, content.data(), kCopied) == 0);
+        std::memset(pinned, 0, kCopied);
+        CHECK_OK(aclrtMemcpyAsync(pinned, kCopied, device, kCopied, ACL_MEMCPY_DEVICE_TO_HOST, it.stream));
+        CHECK_OK(aclrtSynchronizeStream(it.stream));
+        CHECK(std::memcmp(pinned, content.data(), kCopied) == 0);
+        CHECK_OK(aclrtFree(device));
+        CHECK_OK(aclrtFreeHost(pinned));
+    }
+}
+
 void system_calls_work_once_the_host_knows() {
     Bench it;
     const int file = open("/dev/zero", O_RDONLY);
@@ -436,6 +499,7 @@ int main() {
     a_host_function_is_reported_as_its_stream();
     of_many_uses_at_a_place_a_sample_is_watched();
     a_sample_of_replays_is_watched();
+    memory_of_large_copies_has_large_pages();
     system_calls_work_once_the_host_knows();
     other_handlers_get_other_faults();
     a_thread_with_a_small_signal_stack_may_fault();

@@ -91,15 +91,16 @@ AddressSpace::AddressSpace(Core &core, std::uint32_t devices, std::uint64_t devi
 // Maps pinned memory at a second address for the library's use; blocks then have whole pages, which can be protected.
 void AddressSpace::map_pinned_twice(std::uint64_t size) {
     pinned_file_ = PageFile::create(size);
-    pinned_view_ = owned_addresses(size);
+    pinned_view_ = owned_addresses(size + kLargePage);
     if (pinned_view_ == nullptr) {
         fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "cannot reserve %llu GiB of address space for the race check",
              static_cast<unsigned long long>(size >> 30));
     }
     const std::uintptr_t begin = base_ + kPinnedOffset;
     pinned_file_->map(reinterpret_cast<void *>(begin), 0, size);
-    pinned_file_->map(pinned_view_.get(), 0, size);
-    g_own_view = {begin, size, as_integer(pinned_view_.get()) - begin};
+    const std::uintptr_t view = round_up(as_integer(pinned_view_.get()), kLargePage);
+    pinned_file_->map(reinterpret_cast<void *>(view), 0, size);
+    g_own_view = {begin, size, view - begin};
     show_to_system_calls(begin, size);
 }
 

@@ -91,6 +91,7 @@ class PinnedGuard final : public Observer {
     Sample &sample_here();
     void add_use(Block &block, const Use &use);
     void add_part(Block &block, const Use &use);
+    void use_large_pages(const std::vector<Access> &accesses);
     void add_uses(Point task, const std::vector<Access> &accesses);
     template <class Ends>
     void remove_uses(Block &block, Ends ends);
@@ -114,6 +115,7 @@ class PinnedGuard final : public Observer {
     std::atomic<std::size_t> use_count_{0};  // looked at without the mutex, too: few facts are about watched uses
     races::Places places_;
     std::vector<Sample> samples_;  // by place
+    std::vector<bool> is_large_;   // by large page, from the begin of pinned memory on
     // Newest access that the program has noted, until pages are closed again.
     struct {
         std::uint32_t thread = 0;

@@ -6,6 +6,9 @@
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1; refused before
+#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0
 #endif
@@ -38,6 +41,11 @@ void prefer_large_pages(void *address, std::uint64_t size) {
     (void)address;
     (void)size;
 #endif
+}
+
+void make_large_page(void *address) {
+    (void)*static_cast<volatile char *>(address);  // a page must be there
+    madvise(address, kLargePage, MADV_COLLAPSE);
 }
 
 void discard_pages(void *address, std::uint64_t size) { madvise(address, size, MADV_DONTNEED); }

@@ -11,6 +11,10 @@ namespace aclsim {
 void *reserve_addresses(std::uint64_t size, void *wish = nullptr);
 // Lets the host use large pages there, even if little of each is used: copies are faster by a tenth.
 void prefer_large_pages(void *address, std::uint64_t size);
+// Puts 2 MiB of shared memory at an address that is a multiple of it into a large page: the host does that for shared
+// memory on request alone. Nothing changes where it cannot.
+constexpr std::uint64_t kLargePage = 2ULL << 20;
+void make_large_page(void *address);
 // Returns the pages to the host; the content becomes zero.
 void discard_pages(void *address, std::uint64_t size);
 // Removes everything mapped at the addresses; they are as after reserve_addresses().
