@@ -1189,8 +1189,8 @@ class Lib:
         """void ascend_rt_await_left(void *object)."""
     def ascend_rt_skip_destructors(self) -> None:
         """void ascend_rt_skip_destructors(void)."""
-    def ascend_rt_set_package(self, directory: Any, /) -> None:
-        """void ascend_rt_set_package(const char *directory)."""
+    def ascend_rt_set_libraries(self, own: Any, of_python: Any, /) -> None:
+        """void ascend_rt_set_libraries(const char *own, const char *of_python)."""
     def ascend_rt_close_gate(self, timeout_ms: int, /) -> int:
         """int ascend_rt_close_gate(int32_t timeout_ms)."""
     def ascend_rt_open_gate(self) -> None:

@@ -235,7 +235,7 @@ extern const aclrtAllocatorAllocAdviseFunc ascend_rt_allocate_near_entry;
 extern const aclrtAllocatorFreeFunc ascend_rt_free_entry;
 extern const aclrtAllocatorGetAddrFromBlockFunc ascend_rt_address_entry;
 /* Places of calls (call_frames.c). */
-void ascend_rt_set_package(const char *directory);
+void ascend_rt_set_libraries(const char *own, const char *of_python);
 extern const aclsimCaptureFrames ascend_rt_capture_frames_entry;
 extern const aclsimNameFrame ascend_rt_name_frame_entry;
 /* Names the threads of Python to the simulator's search for deadlocks; while the gate is closed they are not known. */

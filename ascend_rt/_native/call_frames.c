@@ -22,6 +22,7 @@ typedef struct code_copy {
     struct code_copy *next;
     PyObject *code;
     bool is_internal; /* a function of this package: the place of a call is outside it */
+    bool is_library;  /* a function of Python's library or of an installed package, or generated code */
     char *file;
     char *function;
     line_range *lines;
@@ -31,7 +32,9 @@ typedef struct code_copy {
 enum { BUCKETS = 4096 };
 static _Atomic(code_copy *) copies[BUCKETS];
 
-static char package[1024]; /* the directory of this package, with a separator at its end */
+/* The directories of this package and of Python's library, with a separator at their ends. */
+static char package[1024];
+static char standard[1024];
 
 /* Functions of Python that the limited API lacks, but which every interpreter has that has frames like these; NULL in
  * another one. PyFrame_GetLasti came with 3.11. */
@@ -89,6 +92,15 @@ static void copy_lines(code_copy *copy) {
     Py_XDECREF(ranges);
 }
 
+static bool begins_with(const char *text, const char *beginning) {
+    return *beginning != 0 && strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+static bool is_of_library(const char *file) {
+    return strstr(file, "/site-packages/") != NULL || strstr(file, "/dist-packages/") != NULL ||
+           begins_with(file, standard) || begins_with(file, "<frozen ") || begins_with(file, "<eval_with_key>");
+}
+
 static code_copy *make_copy(PyObject *code) {
     code_copy *const copy = calloc(1, sizeof *copy);
     if (copy == NULL) {
@@ -100,6 +112,7 @@ static code_copy *make_copy(PyObject *code) {
     copy->file = copy_text(code, "co_filename");
     copy->function = copy_text(code, "co_name");
     copy->is_internal = copy->file == NULL || strncmp(copy->file, package, strlen(package)) == 0;
+    copy->is_library = copy->file != NULL && is_of_library(copy->file);
     copy_lines(copy);
     PyErr_Restore(type, value, traceback); /* the name lacks the part that failed, and nothing else */
     return copy;
@@ -145,20 +158,25 @@ static int32_t offset_in(PyObject *frame) {
     return (int32_t)number;
 }
 
-/* Writes the frames of the calling thread over earlier ones, and returns their number. The earlier ones are a guess:
- * most calls are made from where another one was made. */
+/* Writes the frames of the calling thread over earlier ones, and returns their number; it is negative if none of them
+ * is the program's. Its innermost frame takes the last place if there are only libraries before. The earlier ones are a
+ * guess: most calls are made from where another one was made. */
 static int32_t capture_over(aclsimCallFrame *frames, int32_t most) {
     PyObject *frame = (PyObject *)PyThreadState_GetFrame(PyThreadState_Get());
     int32_t count = 0;
-    while (frame != NULL && frame != Py_None && count < most) {
+    bool has_program = false;
+    while (frame != NULL && frame != Py_None && (count < most || !has_program)) {
         if (back.get == NULL && !find_functions((PyObject *)Py_TYPE(frame))) {
             break;
         }
         PyObject *const code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
-        const code_copy *const guess = frames[count].code;
+        const int32_t at = count < most ? count : most - 1;
+        const code_copy *const guess = frames[at].code;
         const code_copy *const copy = guess != NULL && guess->code == code ? guess : copy_of(code);
-        if (copy != NULL && !copy->is_internal) {
-            frames[count++] = (aclsimCallFrame){copy, offset_in(frame)};
+        if (copy != NULL && !copy->is_internal && (count < most || !copy->is_library)) {
+            frames[at] = (aclsimCallFrame){copy, offset_in(frame)};
+            count = at + 1;
+            has_program = has_program || !copy->is_library;
         }
         Py_DECREF(code);
         PyObject *const outer = get_back != NULL ? get_back(frame) : read_attribute(&back, frame);
@@ -166,7 +184,7 @@ static int32_t capture_over(aclsimCallFrame *frames, int32_t most) {
         frame = outer;
     }
     Py_XDECREF(frame);
-    return count;
+    return has_program ? count : -count;
 }
 
 /* Frames of a call that is about to be made without the GIL, taken while it is held: to take it again costs more than
@@ -191,9 +209,9 @@ static int32_t capture(aclsimCallFrame *frames, int32_t most) {
     int32_t count = 0;
     if (noted.are_there) { /* for one call: code of the program may run inside it, and make others */
         noted.are_there = false;
-        count = noted.count < most ? noted.count : most;
+        count = abs(noted.count) < most ? abs(noted.count) : most;
         memcpy(frames, noted.list, (size_t)count * sizeof *frames);
-        return count;
+        return noted.count < 0 ? -count : count;
     }
     atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
     if (!Py_IsInitialized()) { /* a static destructor makes the call */
@@ -232,7 +250,10 @@ static int32_t name(const aclsimCallFrame *frame, char *text, size_t size) {
     return 0;
 }
 
-void ascend_rt_set_package(const char *directory) { snprintf(package, sizeof package, "%s", directory); }
+void ascend_rt_set_libraries(const char *own, const char *of_python) {
+    snprintf(package, sizeof package, "%s", own);
+    snprintf(standard, sizeof standard, "%s", of_python);
+}
 
 const aclsimCaptureFrames ascend_rt_capture_frames_entry = capture;
 const aclsimNameFrame ascend_rt_name_frame_entry = name;

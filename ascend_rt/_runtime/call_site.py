@@ -20,9 +20,14 @@ def is_inside(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(PACKAGE)
 
 
+def set_libraries() -> None:
+    """Set the directories whose lines are not the program's; before frames are noted."""
+    lib.ascend_rt_set_libraries(os.fsencode(PACKAGE), os.fsencode(os.path.dirname(os.__file__) + os.sep))
+
+
 def install() -> None:
     """Register the provider of places (``call_frames.c``); only where the simulator reports places."""
-    lib.ascend_rt_set_package(os.fsencode(PACKAGE))
+    set_libraries()
     lib.aclsimSetPlaceProvider(lib.ascend_rt_capture_frames_entry, lib.ascend_rt_name_frame_entry)
 
 

@@ -42,7 +42,7 @@ def _noted(library: ctypes.CDLL, run_backward: Callable[..., Any]) -> Callable[.
 @functools.cache  # pinned memory may need it before a device does
 def install(library: ctypes.CDLL) -> None:
     """Give the library the functions that note and name lines of Python."""
-    lib.ascend_rt_set_package(os.fsencode(call_site.PACKAGE))
+    call_site.set_libraries()
     functions = (lib.ascend_rt_capture_frames_entry, lib.ascend_rt_name_frame_entry)
     addresses = [ctypes.c_void_p(int(ffi.cast("uintptr_t", each))) for each in functions]
     library.ascend_rt_torch_places(*addresses, os.fsencode(_libraries()))

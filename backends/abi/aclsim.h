@@ -29,7 +29,8 @@ typedef struct aclsimCallFrame {
     int64_t offset;
 } aclsimCallFrame;
 /* Writes the frames of the calling thread, innermost first, at most `most` of them, and returns their number; 0 if no
- * frame is known. Called at the beginning of functions; must not call the library. */
+ * frame is known, and a negative number if all are of libraries. Called at the beginning of functions; must not call
+ * the library. */
 typedef int32_t (*aclsimCaptureFrames)(aclsimCallFrame *frames, int32_t most);
 /* Writes the name of a frame, for instance "train.py:12", and returns 0, or another value if the name is unknown.
  * Called on any thread, with locks of the library held: must neither call the library nor wait. */
@@ -38,8 +39,8 @@ typedef int32_t (*aclsimNameFrame)(const aclsimCallFrame *frame, char *text, siz
 aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name);
 /* Writes the frames of the calling thread that the provider knows, at most `most`, and returns their number. */
 int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most);
-/* Sets the place of calls for which the provider knows no frames of the calling thread: that of the operation whose
- * gradient the thread computes. Reports show it as such. The frames are copied; with count = 0 there is none. */
+/* Sets the place of calls for which the provider knows no frames of the program: that of the operation whose gradient
+ * the thread computes. Reports show it as such. The frames are copied; with count = 0 there is none. */
 aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count);
 
 typedef enum aclsimAccessMode {

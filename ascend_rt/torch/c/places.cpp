@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <mutex>
 #include <sstream>
@@ -156,7 +157,11 @@ Place place_here() {
     if (captured != nullptr) {
         place.count = captured(place.frames.data(), static_cast<std::int32_t>(place.frames.size()));
     }
-    return place.count > 0 ? place : current;
+    if (place.count <= 0 && current.count > 0) {
+        return current;
+    }
+    place.count = std::abs(place.count);  // negative: only libraries are there
+    return place;
 }
 
 std::string line_of(const Place &place) {

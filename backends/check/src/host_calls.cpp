@@ -1,5 +1,6 @@
 // Functions of the program that the runtime calls, and what the program says of its accesses.
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -156,7 +157,9 @@ aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame nam
     return ACL_SUCCESS;
 }
 
-int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most) { return aclsim::provided_frames(frames, most); }
+int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most) {
+    return std::abs(aclsim::provided_frames(frames, most));
+}
 
 aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count) {
     aclsim::set_forward_place(frames, static_cast<std::size_t>(std::max(count, 0)));

@@ -311,6 +311,35 @@ def test_verdicts(run, tmp_path: Path, name: str) -> None:
     assert summary in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+BEHIND_A_LIBRARY = """\
+import copy
+from functools import partial
+
+from ascend_rt import Buffer, Device, Stream, fill_async
+
+device = Device(0)
+device.set_current()
+memory, one, two = Buffer(64), Stream(), Stream()
+
+
+class Filled:
+    def __reduce_ex__(self, protocol):
+        return partial(fill_async, memory, 1, one), ()
+
+
+copy.deepcopy([[[[Filled()]]]])
+fill_async(memory, 2, two)
+device.synchronize()
+"""
+
+
+def test_the_line_of_the_program_is_found_behind_many_lines_of_a_library(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(BEHIND_A_LIBRARY, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "train.py")
+    assert "  write  stream 2, task 1  aclrtMemsetAsync  train.py:16 in <module>\n" in done.stderr, done.stderr
+    assert "  fix: record on stream 2 after line 16, wait on stream 3 before line 17\n" in done.stderr
+
+
 LOOP = """\
 from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async, fill_async
 

@@ -1,5 +1,6 @@
 // Control of the simulator (abi/aclsim.h).
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "api/entry.h"
@@ -162,7 +163,7 @@ aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame nam
     return ACL_SUCCESS;
 }
 
-int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most) { return provided_frames(frames, most); }
+int32_t aclsimGetFrames(aclsimCallFrame *frames, int32_t most) { return std::abs(provided_frames(frames, most)); }
 
 aclError aclsimSetForwardPlace(const aclsimCallFrame *frames, int32_t count) {
     set_forward_place(frames, static_cast<std::size_t>(std::max(count, 0)));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <type_traits>
 
 #include "support/native_frames.h"
@@ -57,13 +58,13 @@ void set_forward_place(const aclsimCallFrame *frames, std::size_t count) {
 
 void find_place(CallPlace &place, const void *return_address) {
     const std::int32_t count = provided_frames(place.frames.data(), CallPlace::kMostFrames);
-    if (count > 0) {
-        place.kind = CallPlace::Kind::Provided;
-        place.count = static_cast<std::uint8_t>(std::min<std::size_t>(count, CallPlace::kMostFrames));
+    if (count <= 0 && t_forward.kind == CallPlace::Kind::Forward) {
+        place = t_forward;
         return;
     }
-    if (t_forward.kind == CallPlace::Kind::Forward) {
-        place = t_forward;
+    if (count != 0) {
+        place.kind = CallPlace::Kind::Provided;
+        place.count = static_cast<std::uint8_t>(std::min<std::size_t>(std::abs(count), CallPlace::kMostFrames));
         return;
     }
     const void *addresses[CallPlace::kMostFrames];

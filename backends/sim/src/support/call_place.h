@@ -33,9 +33,10 @@ struct PlaceProvider {
 };
 void set_place_provider(const PlaceProvider &provider);
 bool has_place_provider();
-// Writes the frames that the provider knows of the calling thread, and returns their number.
+// Writes the frames that the provider knows of the calling thread, and returns their number; it is negative if all are
+// of libraries.
 std::int32_t provided_frames(aclsimCallFrame *frames, std::int32_t most);
-// Sets the place of calls of the thread for which the provider knows no frames.
+// Sets the place of calls of the thread for which the provider knows no frames of the program.
 void set_forward_place(const aclsimCallFrame *frames, std::size_t count);
 
 // Finds the place of the call that returns to the address. Call without holding the engine lock, because the provider
