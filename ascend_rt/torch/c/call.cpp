@@ -40,8 +40,8 @@ class Call {
         raise_failure(device_);
         const ForwardPlace forward;
         place_ = place_here();
-        note_forward_place(arguments_, place_);
         std::vector<IValue> results = compute();
+        note_forward_place(arguments_, results, place_);
         torch::jit::drop(stack_, arguments_.size());
         for (IValue &result : results) {
             stack_.push_back(std::move(result));

@@ -66,15 +66,26 @@ std::uint64_t number_of(const torch::autograd::Node *accumulator) {
     return reinterpret_cast<std::uintptr_t>(accumulator) / alignof(std::max_align_t);
 }
 
-bool needs_gradient(const IValue &value) {
+// Returns whether a tensor of the value is like that.
+template <class IsLike>
+bool any_tensor(const IValue &value, IsLike is_like) {
     if (value.isTensor()) {
-        return value.toTensor().defined() && value.toTensor().requires_grad();
+        return value.toTensor().defined() && is_like(value.toTensor());
     }
     if (!value.isTensorList()) {
         return false;
     }
     const auto tensors = value.toTensorVector();
-    return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor &it) { return it.requires_grad(); });
+    return std::any_of(tensors.begin(), tensors.end(), is_like);
+}
+
+bool needs_gradient(const IValue &value) {
+    return any_tensor(value, [](const at::Tensor &it) { return it.requires_grad(); });
+}
+
+bool may_have_gradient(const IValue &value) {
+    return any_tensor(value,
+                      [](const at::Tensor &it) { return torch::autograd::isDifferentiableType(it.scalar_type()); });
 }
 
 void keep_place(const NodePlace &noted) {
@@ -137,6 +148,16 @@ bool find_place(const torch::autograd::Node &node) {
     return current.count > 0;
 }
 
+// Finds the place of what a pass calls for no node, as DistributedDataParallel has it do at the end: its call.
+bool find_place_of_callback() {
+    if (torch::autograd::get_current_graph_task_id() < 0) {
+        return false;
+    }
+    const std::lock_guard<std::mutex> lock(held_in_forks);
+    current = place_of_pass();
+    return current.count > 0;
+}
+
 std::string text_of(const aclsimCallFrame &frame) {
     char text[4352] = "";  // a path of any length, and the function
     const aclsimNameFrame named = name.load(std::memory_order_acquire);
@@ -176,10 +197,12 @@ std::string line_of(const Place &place) {
     return innermost;
 }
 
-void note_forward_place(c10::ArrayRef<IValue> arguments, const Place &place) {
+void note_forward_place(c10::ArrayRef<IValue> arguments, c10::ArrayRef<IValue> results, const Place &place) {
     const std::uint64_t next = at::sequence_number::peek();
+    // A comparison, for instance, has no node: the newest one belongs to a view before it.
     if (next == 0 || place.count == 0 || !at::GradMode::is_enabled() ||
-        !std::any_of(arguments.begin(), arguments.end(), needs_gradient)) {
+        !std::any_of(arguments.begin(), arguments.end(), needs_gradient) ||
+        !std::any_of(results.begin(), results.end(), may_have_gradient)) {
         return;
     }
     keep_place({at::RecordFunction::currentThreadId(), next - 1, place});
@@ -191,7 +214,7 @@ ForwardPlace::ForwardPlace() {
         return;  // an operator allocates memory: its place is set
     }
     const auto node = torch::autograd::get_current_node();
-    if (node && find_place(*node)) {
+    if (node ? find_place(*node) : find_place_of_callback()) {
         if (is_checked()) {
             aclsimSetForwardPlace(current.frames.data(), current.count);
         }

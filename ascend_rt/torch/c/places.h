@@ -26,7 +26,7 @@ Place place_here();
 std::string line_of(const Place &place);
 
 // Remembers the place of an operator that PyTorch is going to differentiate.
-void note_forward_place(c10::ArrayRef<IValue> arguments, const Place &place);
+void note_forward_place(c10::ArrayRef<IValue> arguments, c10::ArrayRef<IValue> results, const Place &place);
 
 // While it lives, calls on a thread of a backward pass have the place of the operator that is differentiated.
 class ForwardPlace {

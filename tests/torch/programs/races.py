@@ -5,8 +5,12 @@ tensor its type and shape.
 """
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 import torch_npu  # noqa: F401  (registers the device)
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 
 side, other = torch.npu.Stream(), torch.npu.Stream()
 
@@ -205,6 +209,51 @@ def gradient_of_a_function():
         result * 2  # function: second
 
 
+def recomputed_gradient():
+    """A thread of the backward pass calls it again, from lines of PyTorch."""
+    weight, x = (torch.ones(13, 13, device="npu", requires_grad=True) for _ in range(2))
+    side.wait_stream(torch.npu.current_stream())
+    result = checkpoint(lambda it: torch.tanh(it @ weight), x, use_reentrant=True)  # again: float32[13, 13]; first
+    result.sum().backward()
+    with torch.npu.stream(side):
+        weight.grad * 2  # again: second
+
+
+def gradient_of_a_view():
+    """It has the line of the operator that uses the view, not that of a comparison, which has no gradient."""
+    weight = torch.ones(7, 13, device="npu", requires_grad=True)
+    side.wait_stream(torch.npu.current_stream())
+    rows = weight[2:5]
+    rows > 0  # noqa: B015
+    loss = (rows * 2).sum()  # slice: float32[7, 13]; first
+    loss.backward()
+    with torch.npu.stream(side):
+        weight.grad * 2  # slice: second
+
+
+def modules_of_modules():
+    """The line of the program is behind more lines of PyTorch than are noted."""
+    network = nn.Sequential(nn.Sequential(nn.Sequential(nn.Linear(4, 3)))).npu()
+    x = torch.ones(6, 4, device="npu")
+    torch.npu.synchronize()
+    y = network(x)  # deep: float32[6, 3]; first
+    with torch.npu.stream(side):
+        y * 2  # deep: second
+
+
+def gradient_in_a_bucket():
+    """At the end of a pass, DistributedDataParallel copies it, for no operator."""
+    dist.init_process_group("hccl", store=dist.HashStore(), rank=0, world_size=1)
+    network = DistributedDataParallel(nn.Linear(9, 6, bias=False).npu())
+    side.wait_stream(torch.npu.current_stream())
+    result = network(torch.ones(2, 9, device="npu"))  # bucket: float32[6, 9]
+    result.sum().backward()  # bucket: first
+    with torch.npu.stream(side):
+        network.module.weight.grad * 2  # bucket: second
+    torch.npu.synchronize()
+    dist.destroy_process_group()
+
+
 def operand_given_twice():
     """It is one access."""
     with torch.npu.stream(side):
@@ -234,6 +283,10 @@ for race in (
     gradient_of_a_sum,
     gradient_through_views,
     gradient_of_a_function,
+    recomputed_gradient,
+    gradient_of_a_view,
+    modules_of_modules,
+    gradient_in_a_bucket,
     operand_given_twice,
 ):
     race()
