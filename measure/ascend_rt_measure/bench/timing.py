@@ -86,6 +86,12 @@ def _opener(benchmark: Benchmark, resources: ExitStack, patience: float) -> Call
     return cache(lambda: (resources.enter_context(benchmark()), Watch(patience)))
 
 
+# A line that belongs to no library, as each program has one: the race check would go on through the whole stack.
+_call_from_a_program: Callable[[Timed, int], float] = eval(
+    compile("lambda timed, loops: timed(loops)", "program.py", "eval")
+)
+
+
 def _run(loops: int, opened: Callable[[], tuple[Timed, Watch]]) -> float:
     timed, watch = opened()
-    return watch.sample(lambda: timed(loops))
+    return watch.sample(lambda: _call_from_a_program(timed, loops))
