@@ -53,6 +53,7 @@ CHECKS = {
 }
 
 _OF_SIMULATOR = ("races", "deadlocks", "memory")
+_OF_RACES = ("host-threads", "every-use")  # how to look for races: alone they find nothing
 
 _SUSPICIOUS_WAIT = "60"  # seconds; the vendor's library does not know what a wait waits for
 
@@ -86,7 +87,7 @@ def main(arguments: argparse.Namespace) -> int:
     command = command_of(arguments.program)
     shown = arguments.program[arguments.program[:1] == ["--"] :]  # as the user wrote it
     checks = [name for name in CHECKS if _is_on(arguments, name)]
-    if not checks:
+    if set(checks) <= set(_OF_RACES):
         raise terminal.UsageError("has nothing to do: all checks are off")
     if arguments.format == "html" and find_spec("jinja2") is None:
         raise terminal.CommandError(f"--format html needs jinja2: {install_hint('check')}")
@@ -150,8 +151,9 @@ def variables_of_vendor(checks: list[str], directory: str) -> dict[str, str]:
     CommandError
         None of the checks is possible there, or the library is not installed.
     """
-    if "memory" in checks:
-        raise terminal.CommandError("--memory needs the simulator: --backend sim")
+    for name in ("memory", "every-use"):
+        if name in checks:
+            raise terminal.CommandError(f"--{name} needs the simulator: --backend sim")
     if "races" not in checks:
         raise terminal.CommandError("--no-races leaves nothing that can be seen on the vendor's library")
     wrappers = check_library.library_path()

@@ -502,6 +502,7 @@ def test_children_share_neither_state_nor_locks_with_a_parent_in_a_call(
     ("option", "reason"),
     [
         ("--memory", "--memory needs the simulator: --backend sim"),
+        ("--every-use", "--every-use needs the simulator: --backend sim"),
         ("--no-races", "--no-races leaves nothing that can be seen on the vendor's library"),
     ],
 )

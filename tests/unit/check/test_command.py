@@ -94,6 +94,7 @@ def test_an_end_without_the_usual_steps_is_said(check: Check, tmp_path: Path, li
         (("missing.py",), "cannot run missing.py: no such file; check the path, or name a module with -m"),
         (("--", "./missing"), "cannot run ./missing: no such program; check the path and its permissions"),
         (("--no-races", "--no-deadlocks", "x.py"), "has nothing to do: all checks are off"),
+        (("--no-races", "--no-deadlocks", "--every-use", "x.py"), "has nothing to do: all checks are off"),
         (("--format", "pdf", "x.py"), "--format expects one of text, json, sarif, html, got 'pdf'"),
         (("--race", "x.py"), "unknown option '--race'; did you mean '--races'?"),
     ],

@@ -139,7 +139,6 @@ device.set_current()
 a, b, x, y, pinned = Stream(), Stream(), Buffer(4096), Buffer(4096), PinnedBuffer(4096)
 """
 
-# Programs whose verdict must not be luck, with the options of the check, and the number of races.
 # C code reads pinned memory too early, in one round.
 LONG_LOOP = """
 import ctypes
@@ -151,6 +150,7 @@ for i in range(1600):
     a.synchronize()
 """
 
+# Programs whose verdict must not be luck, with the options of the check, and the number of races.
 PROGRAMS = {
     "an early use by C code at first": (LONG_LOOP.replace("ROUND", "999"), [], 1),
     "an early use by C code in a round that is not in the sample": (LONG_LOOP.replace("ROUND", "1500"), [], 0),

@@ -105,7 +105,7 @@ RACES = {
 }
 MODES = ("read", "write")
 ORDERED = ("events", "notifies", "physical", "hosts", "blocking", "event synchronized")
-MORE_ORDERS = ("no wait", "notifies", "physical", "blocking", "event synchronized")
+QUICK = ("late record", "no wait back", "events", "hosts")  # each verdict, by tasks and by hosts
 
 
 # The order between the copy and the free of one process is that of the other one, which waits for the copy.
@@ -154,10 +154,7 @@ def test_another_process_may_bring_the_order(run, tmp_path: Path, argument: str,
 @pytest.mark.simulator("race check")
 @pytest.mark.parametrize(
     "order",
-    [
-        *("late record", "no wait back", "events", "hosts"),  # each verdict, by tasks and by hosts
-        *(pytest.param(order, marks=pytest.mark.full) for order in MORE_ORDERS),
-    ],
+    [pytest.param(it, marks=() if it in QUICK else pytest.mark.full) for it in (*RACES, *ORDERED)],
 )
 def test_two_processes(run, tmp_path: Path, order: str) -> None:
     path = tmp_path / "two.py"

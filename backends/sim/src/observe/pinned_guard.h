@@ -96,6 +96,7 @@ class PinnedGuard final : public Observer {
     template <class Ends>
     void remove_uses(Block &block, Ends ends);
     void remove_uses(const Known &known);
+    bool is_idle() const;
     void learn(Point task);
     Known before(Point task) const;
     bool is_hidden(const Use &use) const;
@@ -106,8 +107,6 @@ class PinnedGuard final : public Observer {
     void close_again_for_library();
     template <class Closes>
     void close_pages(Closes closes);
-
-    bool is_idle() const;
 
     Core &core_;
     std::mutex mutex_;
