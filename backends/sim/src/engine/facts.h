@@ -1,6 +1,7 @@
 // Facts about the work of the engine: vocabulary of the observer interface.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -134,6 +135,13 @@ struct Layout {
     std::array<Repetition, kMost> repetitions;  // outermost first; unused entries stay uninitialized
 
     Layout() {}  // NOLINT: without writing all repetitions
+    Layout(const Layout &other) { *this = other; }
+    Layout &operator=(const Layout &other) {  // mostly there are none
+        width = other.width;
+        count = other.count;
+        std::copy_n(other.repetitions.begin(), other.count, repetitions.begin());
+        return *this;
+    }
     static Layout rows(std::uint64_t width, std::uint64_t height, std::uint64_t pitch) {
         Layout layout;
         if (height > 1 && width != pitch) {

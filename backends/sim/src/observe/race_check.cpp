@@ -25,24 +25,11 @@ namespace {
 
 bool begins_with(const char *text, const char *prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
-races::Learned learned_by(HostSync how) {
-    const char *const function = current_function();
-    const bool is_of_time = begins_with(function, "aclrtEvent");  // elapsed times and time stamps
-    const bool is_of_event = std::strstr(function, "Event") != nullptr;
-    return how == HostSync::QueriedQuietly              ? races::Learned::Quietly
-           : is_of_time                                 ? races::Learned::OfTime
-           : how == HostSync::CalledBack || is_of_event ? races::Learned::OfTask
-                                                        : races::Learned::OfStream;
-}
-
-Mode mode_of(const Access &access, const char *function) {
-    const bool synchronizes = begins_with(function, "aclrtValueWrite") || begins_with(function, "aclrtValueWait");
-    return synchronizes ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
-}
-
-// Hints for caches and for the place of managed memory change no content.
-bool is_hint(const char *function) {
-    return begins_with(function, "aclrtCmo") || begins_with(function, "aclrtMemManagedPrefetch");
+races::Learned learned_by(HostSync how, const RaceCheck::Traits &function) {
+    return how == HostSync::QueriedQuietly                       ? races::Learned::Quietly
+           : function.is_of_time                                 ? races::Learned::OfTime
+           : how == HostSync::CalledBack || function.is_of_event ? races::Learned::OfTask
+                                                                 : races::Learned::OfStream;
 }
 
 BlockKind kind_of(const Allocation &allocation) {
@@ -104,15 +91,35 @@ RaceCheck::RaceCheck(races::Output &output, bool separates_threads, bool writes_
     detector_.sharing().set_process(own_process());
 }
 
-RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, PlaceId place) const {
+// Found once for each place: names are compared for longer than the rest of an access takes.
+const RaceCheck::Traits &RaceCheck::traits_of(PlaceId place) {
+    while (traits_.size() <= place) {
+        const races::Places::Place &next = places_[static_cast<PlaceId>(traits_.size())];
+        const char *const function = next.function;
+        Traits traits;
+        traits.is_of_time = begins_with(function, "aclrtEvent");
+        traits.is_of_event = std::strstr(function, "Event") != nullptr;
+        traits.synchronizes = begins_with(function, "aclrtValueWrite") || begins_with(function, "aclrtValueWait");
+        traits.is_hint = begins_with(function, "aclrtCmo") || begins_with(function, "aclrtMemManagedPrefetch");
+        traits.is_operator = !next.kernel.empty() && next.kernel != function;
+        traits_.push_back(traits);
+    }
+    return traits_[place];
+}
+
+RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, PlaceId place) {
     Operands operands;
-    const char *const function = places_[place].function;
-    // Operators name their operands by the type and shape of tensors, other tasks by the name of the parameter.
-    const std::string &kernel = places_[place].kernel;
-    const bool names_parts = !kernel.empty() && kernel != function;  // an operation has the name of its function
+    const Traits traits = traits_of(place);
+    if (traits.is_hint) {
+        return operands;
+    }
+    operands.reserve(accesses.size());
     for (const Access &access : accesses) {
-        if (access.mode != AccessMode::None && !is_hint(function)) {
-            detector_.blocks().find(access, mode_of(access, function), place, names_parts, operands);
+        if (access.mode != AccessMode::None) {
+            const Mode mode = traits.synchronizes               ? Mode::Atomic
+                              : access.mode == AccessMode::Read ? Mode::Read
+                                                                : Mode::Write;
+            detector_.blocks().find(access, mode, place, traits.is_operator, operands);
         }
     }
     return operands;
@@ -242,7 +249,8 @@ void RaceCheck::ordered(const Moment &, const Edge &edge) {
 void RaceCheck::host_learned(const Moment &, std::uint32_t, Point task, HostSync how) {
     if (how != HostSync::QueueRoom) {
         const Guard guard(mutex_);
-        detector_.learn(caller(), task, places_.present(), learned_by(how));
+        const PlaceId place = places_.present();
+        detector_.learn(caller(), task, place, learned_by(how, traits_of(place)));
     }
 }
 

@@ -23,6 +23,15 @@ class RaceCheck final : public Observer, public SubmissionCalls {
     static void finish_all();  // completes the findings; does nothing without a check
     RaceCheck(races::Output &output, bool separates_threads, bool writes_every_count);
 
+    // Properties of the function that is called at a place.
+    struct Traits {
+        bool is_of_time;  // elapsed times and time stamps
+        bool is_of_event;
+        bool synchronizes;  // by a value in memory
+        bool is_hint;       // for caches, or for the place of managed memory: changes no content
+        bool is_operator;   // names its operands by the type and shape of tensors, and not by its parameters
+    };
+
     void stream_created(const Moment &, const Stream &) override REQUIRES(engine_lock);
     void stream_destroyed(const Moment &, const Stream &) override REQUIRES(engine_lock);
     void submitted(const Moment &, const Stream &, const Task &, const Submission &) override REQUIRES(engine_lock);
@@ -72,13 +81,15 @@ class RaceCheck final : public Observer, public SubmissionCalls {
   private:
     using Guard = std::lock_guard<std::mutex>;
     using Operands = std::vector<races::Operand>;
-    Operands operands_of(const std::vector<Access> &accesses, races::PlaceId place) const;
+    const Traits &traits_of(races::PlaceId place);
+    Operands operands_of(const std::vector<Access> &accesses, races::PlaceId place);
     races::PlaceId place_of(const Stream &stream, const Task &task) REQUIRES(engine_lock);
     // The stream reaches the allocation or the free of a block.
     void reach(std::uint64_t number, Point task, races::Mode mode);
 
     mutable std::mutex mutex_;
     races::Places places_;
+    std::vector<Traits> traits_;  // by place
     races::Reports reports_;
     races::Detector detector_;
     bool is_over_ = false;  // a fact was lost
