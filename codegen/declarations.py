@@ -12,7 +12,7 @@ plain C declarations. Marks inside comments carry what C cannot say:
 - ``/* @library NAME: doc */`` names the library of the vendor that has the functions of a family which the runtime's
   own library does not have;
 - ``/* @refused CASE, API reference PAGE: NAME, ... */`` names functions that the runtime refuses in a case, with the
-  page that documents it; the first comment of a family names the pages of its functions.
+  page that documents it; the first comment of a family below the licence names the pages of its functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INCLUDE = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
 _DEFINE = re.compile(r"^#define (\w+) (-?\d\w*)(?: /\* (.*) \*/)?$")
 _BLOCK = re.compile(r"^/\* @(flags|enum|errors) ([^:]+): (.*) \*/$")
 _REFUSED = re.compile(r"^/\* @refused ([^,]+), API reference ([\d-]+): (.*?) \*/$", re.DOTALL | re.MULTILINE)
-_PAGES = re.compile(r"\A/\*.*?\(API reference ([\d, -]+)\)\. \*/")
+_PAGES = re.compile(r"\A/\* SPDX.*\n/\*.*?\(API reference ([\d, -]+)\)\. \*/")
 _LIBRARY = re.compile(r"^/\* @library (\S+): .* \*/$", re.MULTILINE)
 _AVAILABILITY = re.compile(r"\b(acl\w+)\([^;{}]*\); /\* (?:since ([^\s,]+))?(?:, )?([\w ]*?) \*/")
 

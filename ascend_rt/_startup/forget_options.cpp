@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // See allocator_options.py.
 #include <string>
 #include <unordered_set>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All families of the API. codegen reads the families in the same order: types come before their use.
  *
  * The family headers contain only comments, #pragma once, #include, #define NAME NUMBER and C declarations, so that a C

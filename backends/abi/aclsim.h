@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Control of the simulator: entry points that the vendor library does not have. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Macros for shared objects of the host that the simulator loads in place of kernel binaries.
  *
  * Every exported function with the signature of aclsimHostKernel is the kernel of that name. It is called once for each

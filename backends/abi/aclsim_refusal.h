@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reports failures of the simulator's companions, which are libraries above the runtime, like those of the runtime. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Allocators that the application registers for a stream (API reference 11-08, 25-03). */
 #pragma once
 

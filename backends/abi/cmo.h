@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cache maintenance operations (API reference 11-06). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runtime configuration: system options and core limits (API reference 03). */
 #pragma once
 

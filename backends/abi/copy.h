@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies and sets (API reference 11-03). */
 #pragma once
 

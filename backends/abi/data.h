@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data types, formats and data buffers (API reference 24, 25-03). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Dumping operator data (API reference 18). */
 /* @library libascend_dump.so: the functions that the runtime's own library does not have */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Error codes, and the recorded error of the last failure (API reference 13, 25-01). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Failed tasks: exception callbacks and device abort (API reference 13). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time limits and task ids (API reference 12). */
 #pragma once
 

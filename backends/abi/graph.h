@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Captured and built graphs, "model running instances" (API reference 15). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Initialisation, finalisation and versions (API reference 02, 24). */
 #pragma once
 

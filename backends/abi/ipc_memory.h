@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory shared between processes (API reference 11-07). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: binaries, arguments, launches, symbols, operator information (API reference 14, 24, 26). */
 #pragma once
 

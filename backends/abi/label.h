@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Labels: jumps inside a model (API reference 10). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing to the runtime's log (API reference 24). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that moves between host and device automatically (API reference 11-05, 26). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device and host memory (API reference 11-01, 11-02, 11-05). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stream-ordered allocation from memory pools (API reference 11-10). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Notifies and counting notifies (API reference 08, 09). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Profiling (API reference 19, 25-03). */
 /* @library libmsprofiler.so: the functions that the runtime's own library does not have */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared queues and their buffers (API reference 17-02, 17-03, 25-03). */
 /* @library libacl_tdt_queue.so: the functions that the runtime's own library does not have */
 /* @refused on a host, API reference 17-02: acltdtAttachQueue, acltdtDequeue, acltdtEnqueue, acltdtGrantQueue */

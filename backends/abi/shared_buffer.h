@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared buffers, reserved (API reference 20). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensor data transfer channels (API reference 17-01, 25-03). */
 /* @library libacl_tdt_channel.so: the functions that the runtime's own library does not have */
 /* @refused without a virtual instance, API reference 17-01: acltdtCreateChannel */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a value and waiting for one in stream order (API reference 11-09). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory: reserving addresses, mapping physical memory, sharing it (API reference 11-04). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the driver, in libascend_hal.so. They answer about the simulated machine; devices have their numbers
  * from before ASCEND_RT_VISIBLE_DEVICES, and those that the process may not use are invalid where the answer depends on
  * their state. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Management interface of the driver, in libdcmi.so: cards, which are NPUs, and their devices, which are chips.
  * Functions answer about the simulated machine like npu-smi, with all devices, also those that
  * ASCEND_RT_VISIBLE_DEVICES hides. Facts that depend on the state of a device have no answer for hidden ones. */

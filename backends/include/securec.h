@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded functions on memory, strings and formats, in libc_sec.so: each takes the size of its destination. Sizes are
  * numbers of characters, with the terminating null; those of memory are bytes, in functions on wide characters too.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes go to a device and come back; the same source runs on the simulator and on an Ascend server. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that abort the tasks of a stream wait for a running callback of aclrtLaunchCallback as for any other running
 // task. A callback that was dropped from the queue is not called any more.
 #include <pthread.h>

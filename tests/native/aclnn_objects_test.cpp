@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects that programs make before they call operators: values, lifetimes, handles of no live object, and operators.
 #include <atomic>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aclnnConstantPadNd, an operator that is a task of a stream.
 #include <cstdint>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forks while another thread has the mutex of PyTorch's adapter: the child gets it free, and the data behind it whole.
 #include <pthread.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Return of large memory, which takes the host a time that grows with the number of pages: other calls proceed
 // meanwhile, and memory allocated meanwhile keeps its content. The test replaces the functions of the C library that
 // return pages, so that they wait at a latch first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cancellation (pthread_cancel): a call is cancelled only where it waits for work, and otherwise runs to its end. The
 // state remains valid for calls of other threads.
 #include <pthread.h>

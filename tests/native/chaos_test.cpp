@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chaos test of eight devices. Threads share all handles: streams, events, notifies, buffers, graphs and contexts are
 // used while other threads destroy them or reset their devices, and another process records some of the events. The
 // library must not crash or hang, and must work afterwards. Usage: chaos_test [SEED [STEPS]].

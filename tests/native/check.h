@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assertions of the native tests. They remain active in release builds and print the place of a failure.
 #pragma once
 

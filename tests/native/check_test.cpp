@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory check with several threads: reports each incorrect use of memory, and no correct one.
 #include "check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers of cache operations across the streams of a model that several threads execute at the same time.
 #include "tasks/cmo.h"
 

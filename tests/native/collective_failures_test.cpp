@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that cannot end: ranks that disagree, do not come, end, or abort.
 #include <dlfcn.h>
 #include <pthread.h>

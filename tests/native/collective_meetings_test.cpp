@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meetings of ranks: strangers, ranks that do not come, and settings that are wrong.
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective communication between processes: the program starts itself once for each rank. A rank reads orders from a
 // pipe and writes answers to another one.
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective communication: threads as ranks, each with a device. Results are compared with those of a plain loop.
 #include <array>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Companion libraries above the runtime: content of descriptors and sets of attributes, handles of no live object, and
 // unsupported functions.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of several tests that create threads and objects. The main thread must have set device 0 and keep it open.
 #pragma once
 

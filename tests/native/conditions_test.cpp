@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bindings of waits to records in the race check for the vendor's library.
 #include "check.h"
 #include "condition.h"

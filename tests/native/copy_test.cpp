@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Movement of data in pieces: moves every byte, ends at an interruption, and is correct with aborts at any moment.
 #include "tasks/copy.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binary of kernels that can be loaded without a compiler.
 #pragma once
 

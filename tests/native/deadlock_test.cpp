@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Detection of deadlocks: every kind of deadlock is reported at once and exactly, and no other wait is reported as one.
 // Each case runs in a separate process with known threads, because the result depends on every thread of the program.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work deferred by one thread: the work of others that a call waits for, and the calls that wait for none.
 #include <chrono>
 #include <cstddef>

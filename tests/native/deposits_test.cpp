@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that ranks share for messages: it holds what was put there until it is taken, in any order.
 #include "hccl/deposits.h"
 

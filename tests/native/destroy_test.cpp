@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aclrtDestroyStream executes every task whose submission succeeded, including a task that another thread could submit
 // only during the destruction because the queue was full.
 #include "concurrent.h"

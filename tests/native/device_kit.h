@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for tests of several devices: objects of one device, and one thread for each of two or more devices.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device limits from the configuration of aclInit, on a 910B: rounded, accepted and ignored values.
 #include "machine/device_limits.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel binary for a device, written byte by byte.
 #pragma once
 

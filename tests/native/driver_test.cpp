@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's libraries describe the machine of the runtime; wrong arguments and unknown devices are refused.
 #include <cstdint>
 #include <cstdlib>

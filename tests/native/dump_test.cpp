@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dumps of failed kernels (dumps.md sections 4 to 7): their contents, callbacks, threads, and directories that fail.
 #include <sys/resource.h>
 #include <sys/stat.h>

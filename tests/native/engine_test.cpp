@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of the engine: facts reported to observers, order of ready streams, handles, number of threads, and release of
 // long chains of waits.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that run exception callbacks: a synchronizing thread, the thread whose call made the task fail, or a thread
 // of the simulator, but no others. The report of a failure never waits for a later call.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // End of a process while streams wait: everything that the library's threads use after main() still exists.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about memory: observers receive the accesses of every kind of task with their modes, and each allocation and
 // free exactly once.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limit on the size of files (ulimit -f), as set by batch systems: calls that would exceed it fail with a text that
 // names the limit, and the process continues. After the limit is raised, the same calls succeed.
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Findings of the checks: every process has a file of whole lines, which are JSON whatever the program's names are, and
 // a file that cannot be written disturbs nothing.
 #include "support/findings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames of a program's calls: the names of all of them, from any thread, signal handler and stack, and their cost.
 #include <pthread.h>
 #include <ucontext.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fuzz test: several threads call every function with NULL, garbage, destroyed handles and handles of other types. The
 // library must not crash or hang, and must work afterwards. Usage: fuzz_test [SEED [STEPS]].
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chaos test of graphs. Threads share all handles to capture, change, execute and destroy graphs: streams, events,
 // graphs, their tasks and groups, kernels and binaries are used while other threads end or destroy them. The library
 // must not crash or hang, and must work afterwards. Usage: graph_chaos_test [SEED [STEPS]].

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs that several threads capture, launch, abort and destroy at the same time.
 #include <algorithm>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A destroyed handle never names another object, however many objects are created after it.
 #include <random>
 #include <set>

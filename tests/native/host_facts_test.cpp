@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about code of the program: its accesses to memory, which belong to a stream if a host function makes them, and
 // the order between its threads.
 #include <map>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shared object that host_object_test.cpp damages. */
 #include <stdint.h>
 #include <string.h>

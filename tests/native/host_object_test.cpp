@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared objects with damaged tables: such an object is rejected, or loads if the damage has no effect, but never ends
 // the process. The dynamic loader itself trusts the whole content of the file.
 #include <elf.h>

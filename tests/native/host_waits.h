@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads of the program that wait in calls of the runtime.
 #pragma once
 

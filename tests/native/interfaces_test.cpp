@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The address by which other hosts reach this one, as the environment selects it.
 #include <ifaddrs.h>
 #include <net/if.h>

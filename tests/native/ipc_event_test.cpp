@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for IPC events, in one process and in two: a wait is bound to the newest record at the time of the call,
 // regardless of later records.
 #include <sys/wait.h>

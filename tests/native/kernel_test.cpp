@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that several threads load, register, launch and unload at the same time.
 #include <array>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Branches in the streams of models: several threads at the same time execute and abort loops over labels and switches
 // to other streams, also after the labels were destroyed.
 #include <array>

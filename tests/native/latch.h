@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of tests that hold work back, or detect that a call does not return.
 #pragma once
 

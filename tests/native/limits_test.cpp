@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls with a time limit return when the limit has passed, also while there is work that the calling thread could do,
 // and while another thread runs an exception callback. A later call reports the failure.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns of the engine lock: threads that take it repeatedly give way to threads that have waited for long, for every
 // combination of shards and the global lock.
 #include "engine/lock.h"

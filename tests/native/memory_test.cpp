@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocator of simulated memory, compared with a plain list of live blocks; its parts; and the parsing of visible
 // devices.
 #include <cstring>

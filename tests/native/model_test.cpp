@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models that several threads execute, launch, abort and tear down at the same time.
 #include <algorithm>
 #include <atomic>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "nested_calls.h"
 
 #include <alloca.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls through two libraries, each compiled with optimization and without frame pointers. */
 #ifndef NESTED_CALLS_H
 #define NESTED_CALLS_H

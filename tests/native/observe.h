@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds an observer to the engine for the lifetime of an object.
 #pragma once
 

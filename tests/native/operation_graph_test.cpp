@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations of companion libraries in graphs, and what observers of the engine see of them.
 #include <set>
 

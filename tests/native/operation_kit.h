@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operation of a companion library whose calls are noted, for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations of companion libraries: tasks whose work is done elsewhere, by threads or by another process.
 #include <dirent.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Documented flow of operator information (graphs_kernels.md section D) in C: the information is attached to a task of
 // a capture, and the profile of an execution of the graph contains it.
 #include <dirent.h>

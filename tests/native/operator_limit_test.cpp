@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time limit of operators in the synchronization of a device: the wait ends if no task of the device has ended within
 // the limit, but only while all its streams are at waits or kernels. The test controls the clock.
 #include "machine/operator_limit.h"

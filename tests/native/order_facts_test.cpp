@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about order, each compared with the actual order: the record before a wait, the tasks that changed a number
 // before another task stopped waiting for it, the knowledge of the host, and the binding of a wait; and accesses of
 // tasks.

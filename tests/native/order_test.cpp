@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Happens-before check based on the facts alone: vector clocks are built from submissions, edges and the knowledge of
 // the host, and must imply every order that a random program has requested.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects shared by processes: on a host without room or without descriptors, in different containers, and after the
 // end of one process. Each case runs in a separate process, because it changes the limits or namespaces of its process.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host without memory: the n-th allocation of a call fails, for every n and many calls. The call must fail with a code
 // and a text, or succeed without the memory; no exception may leave the library, no stream may wait forever, and the
 // same call must succeed afterwards. Repeated with allocations of all threads until the work of the call is done.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures, graphs, models, kernels and labels on a host without memory.
 #include <filesystem>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of streams, events, notifies, contexts and memory on a host without memory.
 #include "out_of_memory.h"
 

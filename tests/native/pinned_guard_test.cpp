@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain loads and stores of pinned memory that a task uses are facts, and the program goes on as without the check.
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools and allocators used by several threads: blocks are exclusive, no memory is lost, and callbacks never run
 // concurrently.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of the process: initialisation from several threads, and calls during snapshots.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles of cards (ASCEND_RT_SIM_PROFILE): error texts for invalid files, and the content read from valid ones.
 #include "support/profile.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks, ranges and subscriptions (profiling.md sections 5 to 8) with threads, full and broken pipes, and profiles that
 // begin and end meanwhile.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the program that throw or end their thread: the task or the call fails with a code and a text, and the
 // stream continues. Also the signals of threads that run such functions.
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues, buffers and processes of the tests of shared queues.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared queues of several processes, which are killed, stopped, or damage what they share.
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared queues and buffers as on a device, in one process.
 #include <atomic>
 #include <chrono>

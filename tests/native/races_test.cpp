@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shadow memory of the race check against an array with one entry for each byte, its limits, and the pieces of strided
 // accesses.
 #include <algorithm>

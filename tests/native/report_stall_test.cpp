@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that runs a callback in aclrtProcessReport counts as active: a wait for its stream is not reported as a
 // deadlock.
 #include <pthread.h>

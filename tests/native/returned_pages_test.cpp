@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocations of free memory whose pages are still being returned to the host. A call returns pages at its end, so a
 // block that is freed outside of a call keeps its pages until a thread waits for their return.
 #include "api/simulator.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's inner functions (rt*): values of those that call documented functions, arguments that are wrong,
 // kernels that are registered before there is a device, and functions that are refused.
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ten thousand streams and a million tasks: every value arrives, and all memory is returned.
 #include <malloc.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Core with the clock and the scheduler of a test: the scheduler makes every choice from all candidates, facts have the
 // injected time, and the waits of threads are reported to the scheduler.
 #include <map>

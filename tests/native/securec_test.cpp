@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounded functions of libc_sec: values, codes, and what is left in a destination that was refused.
 #include "securec.h"
 

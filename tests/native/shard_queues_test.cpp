@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shards and tasks that wait in queues or need a thread: devices do not wait for each other's work, and tasks that
 // concern two devices behave as with one lock.
 #include <array>

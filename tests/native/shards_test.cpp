@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shards of the engine lock: calls that concern only one device do not wait for calls of other devices, and all others
 // behave as with one lock. Queued tasks are in shard_queues_test.cpp.
 #include <sys/wait.h>

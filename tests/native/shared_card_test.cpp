@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Card shared by processes. Each SharedCard has a separate row and separate locks, also within one process, so threads
 // with one object each model processes here. An object destroyed with its resources models a killed process.
 #include "machine/shared_card.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shortage of host memory: makes chosen allocations of a program fail. Replaces the operators of the language, so only
 // one source of a program may include it.
 #pragma once

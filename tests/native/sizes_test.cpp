@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that take a size fail for an impossible size, and allocate no memory for it. The exception is
 // aclrtCmoAsync, a hint, whose size the runtime does not check (memory_cmo_allocator.md section 6).
 #include <cstdint>

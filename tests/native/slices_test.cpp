@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that grows with a size: other threads get the lock between slices of the work.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spinning threads yield between looks if there are as many of them as processors, unless yielding takes long. With a
 // yield, a look takes two readings of the clock instead of one, so the thread looks half as often.
 #include "engine/spinner.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reader of the reports of long waits, for tests that need a thread to be inside a call and have no other sign of it.
 // ASCEND_RT_SIM_STALL_MS must be small.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that need the list of a context's streams while another thread synchronizes the device: they wait until that
 // call returns, and can be interrupted.
 #include <atomic>

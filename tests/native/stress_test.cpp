@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stress test of the C API with many threads: ordering, re-recorded events, destruction while work is pending, host
 // functions, hold, and handles that other threads destroy. Run without sanitizers, and under the thread, address and
 // undefined behaviour sanitizers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels between threads: back pressure, order, ends of waits, ownership of memory, resets.
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls at the end of a thread and of the process: from destructors of thread_local objects, from destructors of
 // pthread keys, from static destructors and from functions registered by atexit. A failure has a code and a text there
 // too.

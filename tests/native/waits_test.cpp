@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stress test of waits other than those for events, with many threads: notifies, values in memory, failures of tasks
 // and their reports, delays. Run without sanitizers, and under the thread, address and undefined behaviour sanitizers.
 #include <malloc.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of the program that pass through this library to the vendor's.
 #pragma once
 

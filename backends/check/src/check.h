@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Race check of a program on the vendor's library: derives from the program's calls what the simulator knows as facts.
 //
 // The end of a task is not seen, and is not needed: the detector orders tasks by the calls that submit them. Only a

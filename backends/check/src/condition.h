@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions that tasks set and wait for: notifies, counting notifies, words in memory, events with manual reset.
 //
 // Calls are taken in their order: a wait is bound to the records that satisfy it, and stays open until then.

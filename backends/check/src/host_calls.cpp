@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the program that the runtime calls, and what the program says of its accesses.
 #include <algorithm>
 #include <cstdlib>

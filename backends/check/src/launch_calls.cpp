@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels, graphs and models: their accesses are unseen, unless the program declares them.
 #include "call.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This library's part in what it shares with the simulator: whose findings they are, failures, and the end.
 #include <cstdarg>
 #include <cstdio>

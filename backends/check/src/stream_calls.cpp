@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams, and waits of the host for them and for devices.
 #include "call.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams of the program, with the number of tasks that were submitted to each.
 #pragma once
 

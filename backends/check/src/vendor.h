@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the vendor's library. This library has functions of the same names in front of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors, scalars, arrays and lists that programs make before they call an operator. A NULL argument is
 // ACLNN_ERR_PARAM_NULLPTR, another wrong one ACLNN_ERR_PARAM_INVALID; destroying NULL succeeds (CANN, aolapi, common
 // return codes and aclDestroyTensor). The vendor's library dereferences any other pointer.

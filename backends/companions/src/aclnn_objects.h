@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contents of tensors, scalars, arrays and lists.
 #pragma once
 

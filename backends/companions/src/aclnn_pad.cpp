@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aclnnConstantPadNd, the one operator that torch_npu calls past PyTorch's dispatcher: a list all_gather of an uneven
 // number of bytes pads its tensors. A task of the stream that copies.
 #include <algorithm>

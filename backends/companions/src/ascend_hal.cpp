@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the driver, over functions of the runtime.
 #include "ascend_hal.h"
 

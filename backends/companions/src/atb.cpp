@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library of transformer operators (ATB), as far as torch_npu's library of operators is linked with it. Its
 // presence lets torch_npu declare the operators of `torch_npu._npu_*` and `torch_npu.atb`; their kernels are replaced
 // by ascend_rt.torch. A kernel that is not replaced raises an exception, which torch passes on. The types are those of

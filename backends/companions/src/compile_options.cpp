@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of the operator compiler. They are checked and stored but have no effect, because the simulator has no such
 // compiler.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Management interface: a card is an NPU, a device of it a chip.
 #include <algorithm>
 #include <cstdint>

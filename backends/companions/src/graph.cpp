@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph engine, as far as MindSpore's library for NPUs is linked with it: the loader wants each of these C++
 // functions, and its initializers register operators. Functions that build a graph raise an exception, because
 // the simulator has no graph engine; MindSpore passes its text on. The names are those that `nm -D` shows in the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects of one type that a program has created and not destroyed. The vendor's libraries dereference any pointer;
 // here a pointer that does not refer to a live object is an invalid argument.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The log that libraries of CANN write to. There are no log files: lines that ASCEND_GLOBAL_LOG_LEVEL selects are
  * printed if ASCEND_SLOG_PRINT_TO_STDOUT is 1. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator keeps no log files */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated machine, as the driver's libraries describe it. Devices have their numbers from before
 // ASCEND_RT_VISIBLE_DEVICES.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layer between CANN and the system: functions of the system that programs reach through it. They return 0, or -1
 // with the error in errno; a wrong argument is -2.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of an operator: named values, each stored with its type.
 #include <cstdint>
 #include <map>

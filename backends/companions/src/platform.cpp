@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the product's description, by number. The description itself is that of the runtime.
 #include <iterator>
 #include <string>

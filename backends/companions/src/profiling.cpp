@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that reports to profiles need on the host: a counter for time stamps, and hashes of names.
 #include "profiling.h"
 

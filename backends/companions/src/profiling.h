@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of libprofapi.so that programs above the runtime bind to add reports to a profile. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator's profiles take no reports of other libraries */
 #pragma once

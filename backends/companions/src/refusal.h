@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Failures of functions above the runtime: code and text are reported like those of runtime functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Refusals returned by the generated definitions of functions that the headers declare and no other source defines.
 #pragma once
 

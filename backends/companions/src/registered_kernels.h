@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that programs register with the runtime's inner functions, by the address of a host function or as all
 // kernels of a binary. Programs register while they are loaded, and may fork before they use the runtime. Therefore a
 // registration only keeps the binary, and the first launch loads it.

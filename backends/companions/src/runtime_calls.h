@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between the runtime's inner functions (rt*) and the documented functions that do the same: the calls in
 // codegen/runtime.py are made of them.
 #pragma once

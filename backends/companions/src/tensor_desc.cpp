@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor descriptors: descriptions of the tensors that a program passes to operators. Setters of a shape or a format
 // without "Origin" in their names set those of the memory; queries return those of the tensor itself.
 #include "tensor_desc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The whole API under the name that programs include. Which of the headers beside it a program names does not matter:
  * each declares everything. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Offline models (.om files), with their inputs and outputs. The functions are in libascendcl.so and are refused. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator runs no offline models (.om) */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensor descriptors, and single operators of the graph engine with their attributes and compile options. The functions
  * are in libacl_op_compiler.so; descriptors, attributes and options are simulated, operators are refused. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no operators of CANN */

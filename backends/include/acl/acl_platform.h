@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes and counts of the hardware, and instructions that it has. The functions are in libplatform.so. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no list of instructions */
 #pragma once

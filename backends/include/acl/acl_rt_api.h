@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Overloads for C++: typed pointers, and shorter names for functions with a time limit or a configuration. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors, scalars, arrays and lists that programs pass to operators (aclnn*), and the executors of operators. The
  * functions are in libnnopbase.so. The objects are simulated; operators and their executors are refused. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no operators of CANN */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Start and end of the operator library, in libnnopbase.so. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator has no operators of CANN */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collective communication: types, and functions for communicators and on them. The functions are in libhccl.so. */
 /* @refused HCCL_E_NOT_SUPPORT: the simulator's communicators have no such function */
 #pragma once

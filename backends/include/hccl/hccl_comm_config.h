@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Default values of the settings of a communicator. Programs have this function themselves; no library has it. */
 #pragma once
 

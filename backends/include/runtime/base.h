@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Types of the runtime's inner functions (rt*), and its functions for labels and failures. The functions are in
  * libruntime.so. */
 /* @refused ACL_ERROR_RT_FEATURE_NOT_SUPPORT: the simulator does not have this function of the runtime */

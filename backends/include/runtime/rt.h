@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inner functions of the runtime (rt*), in libruntime.so. Programs include this header or those that it names. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded into programs by `ascend-rt check`: lets system calls use pinned memory that the race check protects.
  *
  * A load or store at a protected page is noted, and goes on. A system call would fail there with EFAULT, so each of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A Python module that calls the runtime: device_count.count(), and device_count.BUILT_FOR.
 #include <Python.h>
 #include <acl/acl.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds a Python module in C, as on a server with CANN.
 
 ``ascend-rt run --backend sim -m pip install --no-build-isolation examples/toolkit/extension``; or plain ``pip`` in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Additions to the official library: the simulator's control, and the variables of the environment that it reads.
 #pragma once
 

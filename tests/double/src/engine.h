@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulator behind the double: every function of it, by its own type.
 #pragma once
 

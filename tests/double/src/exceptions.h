@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Callbacks for failed tasks that come late: after the synchronization that reported the failure has returned.
 #pragma once
 

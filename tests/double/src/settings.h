@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of the double from environment variables, read once.
 #pragma once
 

@@ -174,6 +174,19 @@ def test_no_system_is_claimed_that_the_readme_does_not_name() -> None:
     assert all(f"You need {system}" in readme for system in systems)
 
 
+def test_every_source_names_its_licence() -> None:
+    line = re.compile(r"\A(#!.*\n)?(#|//|/\*) SPDX-License-Identifier: Apache-2\.0\b")
+    rooms = ("ascend_rt", "backends", "benchmarks", "codegen", "examples", "measure", "tests", "tools")
+    programs = ("tests/clients/", "tests/torch/programs/")  # like those of users
+    sources = [
+        path for room in rooms for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".c", ".cpp", ".h")
+    ]
+    names = {path: path.relative_to(ROOT).as_posix() for path in sources}
+    unnamed = [name for path, name in names.items() if not line.match(path.read_text(encoding="utf-8"))]
+    assert [name for name in unnamed if not name.startswith(programs)] == []
+    assert any(name.startswith(programs) for name in unnamed)  # a missing line is seen
+
+
 @pytest.mark.parametrize("path", ["build_ffi.py", "meson.build", "tools/build_backend.py", "measure/pyproject.toml"])
 def test_an_image_gets_what_the_build_needs(path: str) -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The algorithms of collective operations, in two steps.
 //
 // Reductions add in the order of Gloo's ring: the data are cut into a chunk for each rank, and the chunk of rank r is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators: their ranks, and their operations as tasks of streams.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that create communicators, describe them, and destroy them.
 #include <pthread.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of the connections of a network, for its own files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that two ranks of one host share, in which one leaves messages of medium size for the other: two copies at the
 // speed of memory, where reading from another process takes the kernel longer, and no answer to wait for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors of this library, which a forked child closes: its copies would keep connections alive after the end of
 // its parent, and what it sends on them would be taken for its parent's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entry points of the library: arguments, failures, and communicators by their handles.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading and writing of frames, and what follows from them.
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connections of a communicator, and the transfers between its ranks.
 //
 // Small messages are sent at once, and medium ones left in memory that is shared with a rank on the same host. Others

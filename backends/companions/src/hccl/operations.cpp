@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that submit operations of communicators to streams.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of collective communication, which are checked and stored but have no effect, and texts.
 #include <atomic>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rank tables: JSON files that list the servers and devices of a job.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connections of processes that have still to name themselves. Strangers, which say nothing or something else, hold up
 // nothing.
 #pragma once

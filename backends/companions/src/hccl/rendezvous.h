@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meetings of the ranks of a communicator: one of them serves under an address that the program distributes as the root
 // information. Each rank announces itself there, gets the list of all ranks, and connects to each of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Identity of operations and of the messages between their ranks.
 #pragma once
 

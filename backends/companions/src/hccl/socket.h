@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets of communicators. Failures are refusals with codes of HCCL.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations that run, and their messages.
 #include <sys/uio.h>
 #include <unistd.h>

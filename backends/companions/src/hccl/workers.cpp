@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hccl/workers.h"
 
 #include <condition_variable>

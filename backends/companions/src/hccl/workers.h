@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads on which operations run: as many as run at the same time. They are kept.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounded functions on memory and strings.
 #include <cstdint>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounded functions that scan. The C library scans into memory of these functions first; strings, whose length is not
 // known before, into memory that it allocates (modifier "m" of POSIX). The values are then copied to the arguments.
 #include <algorithm>

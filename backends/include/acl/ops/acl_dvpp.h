@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for media data, and processing of pictures and videos. The functions are in libacl_dvpp.so. Memory is
  * simulated, all else is refused. */
 /* @refused ACL_ERROR_API_NOT_SUPPORT: the simulator processes no pictures and videos */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocators of the application (memory_cmo_allocator.md section 8). Calls do not check devices, contexts or streams: a
 // registration belongs to the value of a stream handle.
 #include "memory/allocator.h"

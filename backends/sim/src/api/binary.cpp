@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel binaries (graphs_kernels.md section A2).
 #include "tasks/binary.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User code in a stream (events_streams_sync.md section 9).
 #include "machine/callback.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Capturing graphs (graphs_kernels.md section B3). Each function keeps the order of checks given there.
 #include "tasks/capture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cache operations (memory_cmo_allocator.md section 6). Plain operations take any stream that is not bound to a model;
 // the others take only bound streams.
 #include "tasks/cmo.h"

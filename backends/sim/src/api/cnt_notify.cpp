@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counting notifies: supported only by the 950. NULL is reported before an unsupported chip (events_streams_sync.md
 // section 6 [obs]).
 #include "api/entry.h"

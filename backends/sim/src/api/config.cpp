@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of process and context, core limits of streams, and the thread's resource stream
 // (device_context_init_errors.md section 4). No simulated operation uses cores or options so far; they are stored for
 // operations that will.

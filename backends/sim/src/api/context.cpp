@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts (device_context_init_errors.md section 6).
 #include "api/entry.h"
 #include "control/strict.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of one block and of rows (memory_cmo_allocator.md section 3). Each function keeps the order of checks given
 // there.
 #include "api/copy.h"

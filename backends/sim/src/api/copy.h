@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of single blocks, shared by aclrtMemcpy, aclrtMemcpyAsync and the copies of symbols after their argument
 // checks.
 #pragma once

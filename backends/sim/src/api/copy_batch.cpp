@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of copies between host and device (memory_cmo_allocator.md section 3).
 #include <algorithm>
 #include <cstdint>

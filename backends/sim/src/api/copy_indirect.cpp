@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies whose addresses are read from device memory when the task runs (memory_cmo_allocator.md section 3).
 #include <cstdint>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data types and half floats (device_context_init_errors.md section 10), data buffers (memory_cmo_allocator.md section
 // 11).
 #include <algorithm>

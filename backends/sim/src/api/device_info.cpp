@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device queries (device_context_init_errors.md sections 5 and 10).
 #include <strings.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of the whole process (device_context_init_errors.md section 5).
 #include "machine/device_limits.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dumps (dumps.md): their switches, callbacks and directories, and tensors that the program saves itself.
 #include <sys/stat.h>
 #include <unistd.h>

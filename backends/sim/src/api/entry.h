@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common frame of all C entry points: environment checks, locking, and return codes.
 #pragma once
 

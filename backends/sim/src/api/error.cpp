@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Last failure that the runtime remembers (events_streams_sync.md section 11). These calls do not lock because they
 // concern only the calling thread.
 #include "support/error.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events and the host (events_streams_sync.md section 2). Each function keeps the order of checks given there.
 #include "api/event.h"
 

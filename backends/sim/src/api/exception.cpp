@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Callbacks for failed tasks, and the queries that they may make (events_streams_sync.md section 11).
 #include "machine/exception.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time limits, task ids and operations that the runtime carries out itself (events_streams_sync.md section 10).
 #include <algorithm>
 

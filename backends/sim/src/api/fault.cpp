@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of a device and their repair (events_streams_sync.md section 11). Simulated devices have no faults.
 #include <algorithm>
 

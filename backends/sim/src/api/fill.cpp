@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fills (memory_cmo_allocator.md section 3). Each function keeps the order of checks given there.
 #include <cstdint>
 

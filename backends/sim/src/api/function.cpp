@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queries about kernel functions (graphs_kernels.md section A3).
 #include <algorithm>
 #include <cstring>

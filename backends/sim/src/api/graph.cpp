@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queries about graphs, names of graphs for tools, and callbacks for their destruction (graphs_kernels.md sections B5
 // and B6).
 #include "tasks/graph.h"

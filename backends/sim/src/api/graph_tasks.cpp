@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Single tasks of graphs: queries and changes (graphs_kernels.md section B6).
 #include <algorithm>
 #include <optional>

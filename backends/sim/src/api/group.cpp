@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compute groups, which only the 310P has (device_context_init_errors.md section 7).
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uses of memory by code of the program, and order between its threads, as the program notes them.
 #include "api/entry.h"
 #include "engine/operands.h"

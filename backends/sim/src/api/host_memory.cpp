@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned host memory, and host memory that the user registers (memory_cmo_allocator.md section 2).
 #include "api/entry.h"
 #include "memory/address_space.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initialisation and finalisation (device_context_init_errors.md section 3). These calls do not lock the engine because
 // they run user code.
 #include "api/entry.h"

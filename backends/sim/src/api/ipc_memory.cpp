@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory shared between processes (memory_cmo_allocator.md section 7).
 #include "memory/ipc_memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lookups shared by the entry points for kernels.
 #pragma once
 

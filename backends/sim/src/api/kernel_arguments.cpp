@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of kernel arguments (graphs_kernels.md section A4).
 #include <unistd.h>
 

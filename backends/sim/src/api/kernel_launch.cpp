@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of kernels (graphs_kernels.md section A5).
 #include "tasks/kernel_launch.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels, jumps to them, and switches between the streams of a model (events_streams_sync.md sections 3 and 7).
 #include "tasks/label.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of the application in the runtime's log (device_context_init_errors.md section 10). The simulator keeps no log
 // files, and prints the lines that the environment selects.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory: advice, attributes, prefetching (memory_cmo_allocator.md section 5).
 #include "memory/managed_memory.h"
 

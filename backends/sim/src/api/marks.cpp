@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks and ranges of the program for its profiles: stamps, ranges with tensors, steps, numbers of texts (profiling.md
 // sections 5 to 7).
 #include "observe/marks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory, and queries about any memory (memory_cmo_allocator.md sections 1 and 5).
 #include "memory/memory.h"
 

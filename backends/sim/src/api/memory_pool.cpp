@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered memory pools (memory_cmo_allocator.md section 9).
 #include "memory/memory_pool.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Construction of models; execution and destruction of models and captured graphs (graphs_kernels.md sections B4 and
 // B5).
 #include "api/model.h"

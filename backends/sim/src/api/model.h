@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lookups of models and graphs for the entry points.
 #pragma once
 

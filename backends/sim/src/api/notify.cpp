@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notifies (events_streams_sync.md section 5).
 #include "tasks/notify.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operator information that the user attaches to the task last submitted by the calling thread (graphs_kernels.md part
 // D).
 #include "api/op_info.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operator information of the task that the calling thread submitted last (graphs_kernels.md part D).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations of companion libraries, which have a place in a stream and run elsewhere (abi/aclsim.h).
 #include "tasks/operation.h"
 

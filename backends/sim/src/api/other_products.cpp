@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions documented only for the IPV350, which is not simulated. The simulated products lack them
 // (events_streams_sync.md section 9, device_context_init_errors.md section 10); their libraries do not even export
 // them.

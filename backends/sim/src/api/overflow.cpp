@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overflow of floating-point numbers: its mode, and the status of a stream's tasks (device_context_init_errors.md
 // section 5). Simulated operations do not set the status; a kernel that runs on the host may.
 #include "api/entry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs of devices: access, connection, atomic operations (device_context_init_errors.md section 5).
 #include "api/entry.h"
 

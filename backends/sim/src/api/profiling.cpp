@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles (docs/semantics/profiling.md): their configurations, and the calls from aclprofInit to aclprofFinalize.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of the profiler (profiling.md section 4). The simulator checks them as a 910B does; apart from the directory
 // they concern hardware that it does not have.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared queues (API reference 17-02).
 #include "api/queue.h"
 

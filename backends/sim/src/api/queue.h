@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts shared by the functions of shared queues and buffers.
 #pragma once
 

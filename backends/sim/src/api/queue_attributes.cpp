@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of shared queues (API reference 25-03).
 #include "api/queue.h"
 

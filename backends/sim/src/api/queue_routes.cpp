@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Routes between shared queues (API reference 17-02 and 25-03).
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entry points that need only the shard of one device (engine/lock.h), so that other threads can work on other devices.
 //
 // Each such call supplies a predicate that returns true if everything the call will touch belongs to that shard. Then

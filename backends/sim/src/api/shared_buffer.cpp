@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared buffers: aclrt…Buf… (API reference 20), and acltdt…Buf… (17-03), which work on a device only.
 #include "api/queue.h"
 

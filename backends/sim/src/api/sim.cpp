@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control of the simulator (abi/aclsim.h).
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulator: owns every part, and is passed to the entry points. Parts use only the parts below them, never the
 // simulator.
 #pragma once

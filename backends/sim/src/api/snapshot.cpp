@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Snapshots of the process (device_context_init_errors.md section 8); states RUNNING, LOCKED and BACKED_UP. The devices
 // are in this process and their memory does not change while the gate is closed, so backup and restore copy nothing.
 #include <unistd.h>

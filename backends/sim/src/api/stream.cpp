@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams (events_streams_sync.md section 3).
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Subscriptions of the operators of models, and readers of their records (profiling.md section 8).
 #include <cstring>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables of device programs (memory_cmo_allocator.md section 10).
 #include "memory/symbol.h"
 

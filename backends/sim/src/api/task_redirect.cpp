@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Effect of each call on a stream that is being captured or updates a task group (graphs_kernels.md section B1).
 #include <algorithm>
 

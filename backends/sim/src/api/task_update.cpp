@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aclrtTaskUpdateAsync (events_streams_sync.md section 10). Checks follow the order of the public source.
 #include "tasks/task_update.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels for tensors (tensor_channels.md section 3).
 #include "memory/tensor_channel.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data items and datasets (tensor_channels.md sections 1 and 2). They are objects of the host and need neither aclInit
 // nor a device.
 #include "api/tensor_item.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing a value and waiting for one in stream order (events_streams_sync.md section 8).
 #include "tasks/value.h"
 

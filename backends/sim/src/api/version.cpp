@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Versions and features of the installation (device_context_init_errors.md section 10), read from ASCEND_HOME_PATH and
 // the directories around the library. Without an installation, or if the user names a release, a release is simulated
 // with the packages below and all features, but without a driver.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual memory (memory_cmo_allocator.md section 4). Each function keeps the order of checks given there.
 #include "memory/virtual_memory.h"
 

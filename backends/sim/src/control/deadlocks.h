@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deadlocks that the check has found (ASCEND_RT_SIM_CHECK=deadlocks): their reports, and what follows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fault injection: failing calls and tasks, delayed tasks, lost, poisoned or down devices, and limited resources
 // (abi/aclsim.h, ASCEND_RT_SIM_FAULTS).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explains waits without a time limit that take long (ASCEND_RT_SIM_STALL_MS) or can never end, with the chain of
 // waits. With ASCEND_RT_SIM_CHECK=deadlocks, those that can never end are reported with their places.
 #pragma once

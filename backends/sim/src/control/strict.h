@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles and threads in strict mode (support/strict.h).
 #pragma once
 

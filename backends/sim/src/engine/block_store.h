@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for objects that are created and destroyed under the engine lock, often on different threads: a free list
 // under that lock is much cheaper than the general allocator.
 #pragma once

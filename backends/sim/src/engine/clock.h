@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source of time, and waiting until a time. Every part of the simulator that reads the time uses a Clock, so that a
 // test, or a repeatable schedule, can provide another one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks that block their stream until a condition holds: waits for notifies, counters, values and IPC events.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Core of the engine: submits tasks, moves streams forward, and lets threads wait for them.
 //
 // Life of a task: an API call takes the lock and submit()s a task. If the stream is idle, the task starts at once; a

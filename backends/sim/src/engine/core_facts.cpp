@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts that the core reports to observers: the accesses of calls, and the life of tasks.
 #include <new>
 #include <utility>

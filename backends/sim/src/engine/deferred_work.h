@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that grows with a size or may block, and is therefore done without the lock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends of handles, kept in strict mode to explain a later use (control/strict.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about the work of the engine: vocabulary of the observer interface.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knowledge that a thread of the program passes on with a message, noted for observers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hooks of other components at fixed points of the engine, which does not depend on them. Functions require the engine
 // lock unless stated otherwise.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wait of a program thread inside the simulator: until a deadline or, without one, until the awaited event happens.
 // Long waits without a deadline are reported once, with their reasons.
 #pragma once

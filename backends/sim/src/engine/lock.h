@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine lock: guards all state of the simulator, and is never held while user code runs or large amounts of data
 // are moved.
 //

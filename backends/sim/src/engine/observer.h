@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interface through which the engine reports facts about its work. Timelines, race detectors, the memory check,
 // statistics and tests are observers; the engine does not depend on them.
 //

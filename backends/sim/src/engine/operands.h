@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands of kernels and of code of the program, as the program describes them.
 #pragma once
 

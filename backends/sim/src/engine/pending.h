@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pending tasks that will make a condition true: records that will set a bit, writes that will change a value.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles: every object that a user can name is in one registry, which validates a handle before any other use.
 //
 // A handle is not an address. It holds the number of a slot, or of an entry in a table, and a generation, so that a

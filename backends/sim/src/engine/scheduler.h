@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All choices of order and time: the next of several streams, and the permission of a task to start.
 #pragma once
 

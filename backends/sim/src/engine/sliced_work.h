@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that needs the engine lock and grows with a size: done in slices, between which other threads get the lock.
 #pragma once
 

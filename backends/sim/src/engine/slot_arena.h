@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of the objects that hot calls look up. Objects lie in the order of the numbers in their handles, so that
 // arithmetic leads from a handle to its object: a table of addresses would cost one more cache line per object, and
 // programs have thousands of them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spinning before sleeping: a hand-over between threads takes less than a microsecond, a wake-up tens of them.
 #pragma once
 

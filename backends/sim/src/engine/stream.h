@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stream: an actor with a queue of tasks. It is never a thread; at most one thread runs its head at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order of streams after points of other streams, due to waits for events recorded there: known when the wait is
 // submitted, long before anything runs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A task: one entry of a stream's queue.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks again at blocked streams that no other thread wakes: at their time limit and, if their condition may come true
 // unnoticed, at intervals. Uses one thread, started by the first task that may need it.
 #pragma once

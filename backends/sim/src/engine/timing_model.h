@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model of the time that work takes on the profiled device (ASCEND_RT_SIM_PROFILE). Each stream has a separate clock: a
 // task begins when it can, but not before the device has finished the previous one, and takes at least its cost. A
 // stream waits for its clock with the timer; waits shorter than kDebt are not performed but carried over, so that short

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User code in a stream: host functions on a thread of the context, and callbacks on a thread that the user subscribed
 // (events_streams_sync.md section 9).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that the active captures forbid (graphs_kernels.md section B1).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts and their streams: the group of streams that a thread works with on a device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of a device's stacks and print buffers. They are per process and apply to all devices
 // (device_context_init_errors.md sections 3 and 5). aclInit sets them from its configuration, aclrtDeviceSetLimit at
 // any time.

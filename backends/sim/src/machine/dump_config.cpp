@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "machine/dump_config.h"
 
 #include <sys/stat.h>

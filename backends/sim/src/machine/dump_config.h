@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The "dump" section of a configuration file, as aclInit and aclmdlSetDump read it (dumps.md section 2).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Switches of the dumps (dumps.md): what is dumped, where, and to which callback.
 #pragma once
 

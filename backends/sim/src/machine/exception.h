@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Callbacks for failed tasks (events_streams_sync.md section 11).
 #pragma once
 

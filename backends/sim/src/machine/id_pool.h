@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers that a device allocates for streams, events and notifies.
 #pragma once
 

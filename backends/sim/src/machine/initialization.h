@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aclInit and aclFinalize: the configuration, the references and the callbacks (device_context_init_errors.md section
 // 3).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine: its devices, their contexts and streams, and the callbacks that report events there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time limit of operators during the synchronization of a device (hardware_seen.md section 1.9).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Card shared by all processes of a machine: its streams and its memory serve all of them together (hardware_seen.md
 // sections 2.7 and 4.4).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gate that blocks calls while a snapshot of the process is taken (device_context_init_errors.md section 8).
 //
 // Each call passes the gate once, at its beginning, with the engine lock already held, so an open gate costs one test

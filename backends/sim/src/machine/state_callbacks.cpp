@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "machine/state_callbacks.h"
 
 #include "support/program_call.h"

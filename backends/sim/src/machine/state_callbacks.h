@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User callbacks for the states of devices and streams, and for the stages of a device abort.
 //
 // Callbacks run in the thread that causes the change, without the engine lock, and may call the API. The caller must

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of simulated memory, and the memory behind them.
 //
 //   base          base + n * stride     base + (n + 1) * stride

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocators that the application registers for a stream, and operators that take their workspace from them
 // (memory_cmo_allocator.md section 8).
 #pragma once

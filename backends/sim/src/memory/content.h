@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of shared buffers. Several buffers may refer to the same bytes, also in several processes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages that another process may map, identified by keys of IPC memory and shareable handles of virtual memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Extents of memory used by a call. They must be live when the call begins and still live after it has waited.
 #pragma once
 

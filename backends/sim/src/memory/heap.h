@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocates parts of a range of addresses.
 //
 // The range is divided into adjacent spans: blocks, free spans, and spans being returned to the host. A bit marks each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block of device memory for internal use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory that processes share by key (memory_cmo_allocator.md section 7).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of a configured allocation (memory_cmo_allocator.md sections 1 and 2, aclrtMallocWithCfg).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory: addresses shared by the host and the devices, with the user's advice for each page
 // (memory_cmo_allocator.md section 5). The simulator uses ordinary memory, which is always in the right place.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulated memory: the location of addresses, and every kind of allocation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered memory pools (memory_cmo_allocator.md section 9).
 //
 // A pool reserves memory from its device's heap and cuts each reservation into blocks. A block is used or cached. A

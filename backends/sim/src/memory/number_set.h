@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorted set of numbers, stored as bits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages without an address: a file in memory that can be mapped at several addresses and by several processes. Pages
 // cost nothing until they are touched.
 #pragma once

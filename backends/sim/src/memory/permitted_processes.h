@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes that may import an export of another process; part of a shared memory object.
 #pragma once
 

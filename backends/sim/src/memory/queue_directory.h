@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of the queues, and the routes between them: of one process, or of all processes of the user.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Storage of a queue: its messages in order, for one process or for several.
 #pragma once
 

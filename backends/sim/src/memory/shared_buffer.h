@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared buffers: bytes with a length and user data, in chains (API reference 17-03 and 20).
 #pragma once
 

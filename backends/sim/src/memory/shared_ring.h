@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queue of several processes, in shared memory.
 //
 // Every step is taken under a lock that the kernel releases however its owner ends. A message exists when the number of

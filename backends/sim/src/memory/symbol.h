@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables of device programs, known by the addresses of their host symbols (memory_cmo_allocator.md section 10).
 #pragma once
 

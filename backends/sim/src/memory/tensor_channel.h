@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels: bounded queues of datasets between threads of the process (tensor_channels.md section 3).
 //
 // A send copies the data into pinned memory, and the receiving set takes that memory over: data are copied once. A call

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data items and datasets: the tensors that a channel carries (tensor_channels.md sections 1 and 2).
 #pragma once
 

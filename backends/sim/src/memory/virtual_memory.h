@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual memory with separate addresses and memory: addresses are reserved, physical memory is allocated, and mapping
 // connects the two (memory_cmo_allocator.md section 4).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dumps of failed kernels, and of tensors that the program saves beside them (dumps.md sections 4 and 5).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks and ranges that a program sets for its profiles: stamps, ranges with tensors, steps, and texts with numbers
 // (profiling.md sections 5 to 7).
 #pragma once

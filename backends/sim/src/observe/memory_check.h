@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory check (ASCEND_RT_SIM_CHECK=memory): reports incorrect uses of memory that the runtime itself does not notice,
 // and their places in the program. The record of an allocation outlives the allocation, so that a late use is
 // recognised.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that a program executes, noted between aclopStartDumpArgs and aclopStopDumpArgs (dumps.md section 6).
 #pragma once
 

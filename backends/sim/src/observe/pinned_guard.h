@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protects pinned memory that tasks use against code of the program (ASCEND_RT_SIM_CHECK=races), so that its plain
 // loads and stores become facts: Observer::host_accessed.
 //

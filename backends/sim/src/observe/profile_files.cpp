@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of a profile, with the names and layout of the files that msprof exports from the profile of a device: a trace
 // for chrome://tracing and Perfetto, and tables of tasks and operators.
 #include <unistd.h>

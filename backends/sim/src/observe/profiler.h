@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles: times of the tasks and calls of the program between aclprofStart and aclprofStop
 // (docs/semantics/profiling.md). The profiler observes the engine while a profile is being taken.
 #pragma once

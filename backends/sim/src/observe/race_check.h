@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Race check (ASCEND_RT_SIM_CHECK=races): reports accesses to the same memory that nothing orders. Translates the facts
 // of the engine for the detector in races/.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "observe/record_pipe.h"
 
 #include <fcntl.h>

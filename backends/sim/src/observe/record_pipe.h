@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of the operators of one subscribed model, 80 bytes each, and the thread that writes them to a pipe of the
 // program (profiling.md section 8).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that submitted the pending tasks, for reports about tasks that will never end. The race check knows them, too.
 #pragma once
 

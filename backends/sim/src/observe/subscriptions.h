@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Subscriptions of the operators that models execute (profiling.md section 8).
 #pragma once
 

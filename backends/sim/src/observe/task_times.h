@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of the tasks that are under way, for observers that report a task at its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Actions, taken in their order: the knowledge that they bring to streams and to the host, and their accesses.
 #include <algorithm>
 #include <map>

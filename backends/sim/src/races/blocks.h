@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that the race check knows: allocations by address, live ones and those of which the memory has not been given
 // out again, and freed ones while anything refers to them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counted references for objects that the mutex of the check guards: without atomic operations.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls, which become actions, and the order in which those are taken.
 #include "races/detector.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Race detector: puts the actions of streams and of the host into an order that does not depend on the schedule, and
 // compares each access with the earlier ones to the same bytes (FastTrack, with all unordered accesses kept).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes of the race check and the actions in them, until their order is known.
 #pragma once
 

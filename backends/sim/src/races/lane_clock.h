@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector time of the race check. A lane is a sequence of ordered steps: the tasks of a stream, or the calls of the
 // host.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places of calls by number: a place is kept once, however many accesses were made there.
 #pragma once
 

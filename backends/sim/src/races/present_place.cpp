@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "races/places.h"
 #include "support/error.h"
 

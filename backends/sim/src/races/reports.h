@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports of the race check: one for each pair of places, with a count.
 #pragma once
 

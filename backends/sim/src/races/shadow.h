@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shadow memory of one allocation: the newest accesses to each of its bytes.
 //
 // An access is forgotten as soon as a later one that it precedes replaces it: a write replaces all, a read replaces

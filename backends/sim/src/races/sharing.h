@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of a process about memory that it shares with others: accesses, with their order in this process, and all that
 // brings order between processes. The program that reads the findings compares the accesses of all processes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One access to memory, as it is remembered and reported.
 #pragma once
 

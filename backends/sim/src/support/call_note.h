@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Note of a call, kept without text because most notes are never shown.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places of calls in the program. Each call records its raw place while places are wanted; names are resolved for
 // display.
 #pragma once

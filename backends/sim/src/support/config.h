@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Configuration of the simulated machine from the environment; read once, at the first call.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reader for sections and symbols of 64-bit ELF files. It trusts nothing in a file: every offset, size and name is
 // checked against the bytes that are there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Failure of a call: a code, a text, and the code that the thread remembers.
 //
 // Code inside the library throws a Failure through one of the functions below; the C entry point (entry.h) turns it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Branch hints for the compiler, which moves the unlikely code out of the way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limit on the size of files that the process writes (ulimit -f). The kernel sends SIGXFSZ, which ends the process, to
 // a thread that exceeds it, so check the limit before creating a file of that size.
 #pragma once

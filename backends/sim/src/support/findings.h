@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Findings of the checks, for a program that reads them: lines of JSON in the directory of
 // ASCEND_RT_SIM_CHECK_DIRECTORY, in one file a process, "<pid>.jsonl". Without the directory the checks print texts.
 //

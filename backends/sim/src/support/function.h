@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of the declared functions of the C API, by number.
 #pragma once
 

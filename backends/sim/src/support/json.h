@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strict reader of JSON, and the quoting of strings, the only difficult part of writing it. A library would be one more
 // dependency at build time, on every machine where pip builds this package, for a configuration file of a few lines.
 #pragma once

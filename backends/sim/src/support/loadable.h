@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the dynamic loader's assumptions about a shared object. The loader itself checks next to nothing, so a
 // damaged file ends the process or overwrites unrelated memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/move_bytes.h"
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of memory, including those larger than a processor's caches.
 #pragma once
 

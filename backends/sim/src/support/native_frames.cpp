@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/native_frames.h"
 
 #if defined(__linux__) && defined(__has_include)

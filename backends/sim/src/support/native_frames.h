@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Return addresses on the stack of the calling thread. Where a signal has interrupted it, the address is that of the
 // second byte of the instruction, because one less than a return address is in the instruction that was executed.
 //

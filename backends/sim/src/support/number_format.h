@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between a stored element of a data type and the number used in computations.
 #pragma once
 

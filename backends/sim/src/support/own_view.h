@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Second address of memory whose pages the race check may protect against the program: the library's own reads and
 // writes use it, and so are neither stopped nor seen.
 #pragma once

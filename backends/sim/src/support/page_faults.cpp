@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/page_faults.h"
 
 #include <sys/mman.h>

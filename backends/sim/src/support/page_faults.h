@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages of the program that the library protects, and the program's faults at them.
 //
 // The handler of SIGSEGV passes on what is not the library's, to the handler that was there before. Handlers that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Annotations for the address sanitizer on memory that comes from no allocator: parts that are free, and memory that
 // contains pointers.
 #pragma once

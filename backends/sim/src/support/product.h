@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product profiles: the differences between the simulated chips, as data.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measurements of a card (ASCEND_RT_SIM_PROFILE): limits, return codes, and durations of tasks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of the program's functions, which may throw, or end their thread by pthread_exit or a cancellation.
 //
 // Call without holding the engine lock. In destructors and deferred work, where neither a task nor a call can fail, an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared ownership with a count inside the object: one word, no control block, and no atomic operation unless the
 // objects of a class belong to no device.
 #pragma once

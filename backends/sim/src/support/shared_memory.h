@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named memory shared by processes: the basis of IPC events, IPC notifies, exports of memory and the accounts of shared
 // cards.
 //

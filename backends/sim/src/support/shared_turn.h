@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lock of a byte of shared memory, for the scope of a step that several processes may not take at the same time.
 //
 // The kernel releases it if its owner is killed. A process waits only for a limited time for an owner that is stopped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strict mode (ASCEND_RT_SIM_STRICT=1): the process ends where the vendor's library may end it.
 //
 // The vendor's library follows what it is given before it validates it: behind a handle of the wrong type there is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Annotations for Clang's thread-safety analysis: capabilities that guard data, and those that a function needs,
 // acquires and releases. Other compilers ignore them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of the calling thread that needs a destructor.
 //
 // A thread may call the library until its very end: from the destructors of its thread_local objects and, in the thread

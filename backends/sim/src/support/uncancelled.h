@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cancellation of threads (pthread_cancel) inside the library.
 //
 // A cancelled thread is unwound at its next cancellation point: a wait, or a system call that may block. A call may be

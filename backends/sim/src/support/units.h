@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Units of memory sizes.
 #pragma once
 

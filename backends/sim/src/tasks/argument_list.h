@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Argument lists of kernels (graphs_kernels.md section A4): parameters one after the other, followed by the data that
 // placeholders among them point to.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel binaries and their functions (graphs_kernels.md sections A1 to A3).
 //
 //  Binaries are parsed on the host when they are loaded; the image is copied to a device when it is first used there.

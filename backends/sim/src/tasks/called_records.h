@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records and waits of a notify in the order of their calls. The race check binds a wait to the records that may
 // satisfy it by that order: which of them does so in a run depends on the schedule.
 #pragma once

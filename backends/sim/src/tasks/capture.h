@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Capture of a graph: the participating streams, the events they exchange, and the check that they are joined at the
 // end (graphs_kernels.md sections B1 to B3).
 #pragma once

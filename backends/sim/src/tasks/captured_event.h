@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Representation of an event in a captured graph: a separate edge, independent of later operations on the event
 // (graphs_kernels.md section B2).
 #pragma once

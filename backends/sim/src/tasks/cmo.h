@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cache operations (memory_cmo_allocator.md section 6). Simulated memory is coherent, so an operation changes no data;
 // it is still a task with a position in its stream, and barriers order tasks of other streams after it.
 #pragma once

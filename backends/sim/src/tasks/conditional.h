@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditional tasks of a graph. The sub graph to execute is read from a cell in device memory when the task starts
 // (graphs_kernels.md section B3, aclmdlRIAddCondTask).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data movement: copies and fills, as tasks or within the call.
 #pragma once
 

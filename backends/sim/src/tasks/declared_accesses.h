@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory accesses that the program declares for kernels (aclsimDeclareAccesses). The runtime cannot see how a kernel
 // uses its arguments.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contents of a device object: kernels with their metadata, variables, and the image of both that is loaded to a device
 // (graphs_kernels.md sections A2 and A3). The code is not executed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events. Capabilities depend on the creating function and its flags (events_streams_sync.md section 0.1).
 #pragma once
 

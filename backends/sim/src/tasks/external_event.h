@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events that a captured graph exchanges with streams outside it (graphs_kernels.md section B2.8). Each launch binds
 // them anew.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captured graphs (graphs_kernels.md part B): models that own hidden streams. A capture (capture.h) fills one hidden
 // stream for each participating stream of the program; events define their order.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text form of a graph (aclmdlRIDebugJsonPrint).
 #pragma once
 

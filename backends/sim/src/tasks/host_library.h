@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared object of the host in place of a kernel binary: its exported functions are kernels (abi/aclsim_kernel.h).
 #pragma once
 

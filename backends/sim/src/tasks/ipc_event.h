@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of an IPC event (K7): its records and their completion, shared by the processes that opened it
 // (events_streams_sync.md section 2, aclrtIpcGetEventHandle).
 #pragma once

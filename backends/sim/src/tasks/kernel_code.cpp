@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tasks/kernel_code.h"
 
 #include "engine/core.h"

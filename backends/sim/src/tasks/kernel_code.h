@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code that runs in place of a kernel: a function of a host library, a function registered by the program, or nothing.
 #pragma once
 

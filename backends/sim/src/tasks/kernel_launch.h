@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel launches (graphs_kernels.md section A5).
 #pragma once
 

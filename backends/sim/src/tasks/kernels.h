@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of the process: binaries, functions that replace kernels, and related state.
 #pragma once
 

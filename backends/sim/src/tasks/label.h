@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels, positions inside a model to jump to (events_streams_sync.md section 7), and branches of its streams, which
 // are tasks: jumps to labels and switches to other streams (section 3). Branches run on a worker, so that an endless
 // loop does not block the engine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Task handles that leave the registry after their model.
 #pragma once
 

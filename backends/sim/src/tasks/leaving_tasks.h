@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks that streams or models give up: cancelled unless they have been executed, and destroyed.
 #pragma once
 

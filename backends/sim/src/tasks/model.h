@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Built models: streams whose tasks are kept, and executed together as often as the program requests (graphs_kernels.md
 // sections B4 and B5).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creation and destruction of models.
 #include <algorithm>
 #include <new>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notifies: a number that records change and waits compare (events_streams_sync.md sections 5 and 6). A plain notify
 // has one bit, which a record sets and a wait clears, also between processes; a counting notify of the 950 exposes the
 // whole number.

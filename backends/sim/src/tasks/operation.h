@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations that run outside the engine, in threads of a companion library, and have a place in a stream. They occupy
 // no thread of the engine.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prefetching of managed memory (memory_cmo_allocator.md section 5).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers (random.md): Philox 4x32 with 10 rounds. The key is the seed; the counter of the first block of four
 // words is in device memory. The conversion of words to numbers is undocumented; docs/faithfulness.md describes the one
 // used here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise reductions of device memory (events_streams_sync.md section 10, aclrtReduceAsync).
 #pragma once
 

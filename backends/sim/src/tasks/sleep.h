@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks that only take time, as an operator does that counts cycles of the device.
 #pragma once
 

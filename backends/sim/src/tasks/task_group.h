@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of kernels in a captured graph, and their replacement by kernels that a stream launches
 // (graphs_kernels.md section B3).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Updates of tasks that a model keeps (events_streams_sync.md section 10, aclrtTaskUpdateAsync): when they start, they
 // read new parameters of another task from device memory, effective from its next execution.
 #pragma once

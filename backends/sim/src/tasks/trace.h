@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks of the profiler. They have a position in their stream, and do nothing.
 #pragma once
 

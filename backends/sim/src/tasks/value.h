@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values in memory that streams write and wait for (events_streams_sync.md section 8).
 #pragma once
 
