@@ -475,6 +475,90 @@ def test_a_counting_notify_orders_behind_all_that_have_added_to_it() -> None:
     assert len(races_of(early.replace(parts["c"], "") + parts["c"], {"ASCEND_RT_SIM_PRODUCT": "950"})) == 1
 
 
+WRITE_D = "copy_async(x, p, d)  # write\n"
+FOLLOW = "e.record(d); a.wait(e)\n"
+ADDS = {stream: f"n.record(1, {stream}, operation='add')\n" for stream in "acd"}
+BITS = "n.record(1, d, operation='or'); n.record(2, a, operation='or'); n.record(4, c, operation='or')\n"
+ROUND = "n.record(1, a, operation='add'); n.record(1, d, operation='add')\n"
+AGAIN = "e.record(b); a.wait(e); d.wait(e)\n"
+ADD_ALL = "".join(ADDS.values())
+COUNTED = {
+    "any two of three": (WRITE_D + ADD_ALL + "n.wait(2, b)\n" + READ, RACE),
+    "all of three": (WRITE_D + ADD_ALL + "n.wait(3, b)\n" + READ, []),
+    "more than two": (WRITE_D + ADD_ALL + "n.wait(2, b, condition='>')\n" + READ, []),
+    "two of three that follow": (WRITE_D + FOLLOW + ADD_ALL + "n.wait(2, b)\n" + READ, []),
+    "one of two that follow and another": (WRITE_D + FOLLOW + ADD_ALL + "n.wait(1, b)\n" + READ, RACE),
+    "one that adds enough alone": (WRITE_D + ADD_ALL + "n.record(2, c, operation='add')\nn.wait(2, b)\n" + READ, RACE),
+    "one that adds more than is to spare": (
+        WRITE_D + "n.record(3, d, operation='add')\n" + ADDS["a"] + ADDS["c"] + "n.wait(3, b)\n" + READ,
+        [],
+    ),
+    "surplus behind the wait": (
+        "k = Notify(); k.wait(c)\n" + WRITE_D + ADD_ALL + "n.wait(2, b)\n" + READ + "k.record(b)\n",
+        [],
+    ),
+    "surplus behind a wait for the exact number": (
+        "k = Notify(); k.wait(c)\n" + WRITE_D + ADD_ALL + "n.wait(2, b, condition='==')\n" + READ + "k.record(b)\n",
+        [],
+    ),
+    "wait that is called first": ("n.wait(2, b)\n" + READ + WRITE_D + ADDS["d"] + ADDS["a"] + "n.wait(2, c)\n", []),
+    "second round": (
+        "for i in range(2):\n    "
+        + WRITE_D
+        + "    "
+        + ROUND
+        + "    n.wait(2, b, clear=True)\n    "
+        + READ
+        + "    "
+        + AGAIN,
+        [],
+    ),
+    "second round of three": (
+        ROUND + "n.wait(2, b, clear=True)\n" + AGAIN + "c.wait(e)\n" + WRITE_D + ADD_ALL + "n.wait(2, b)\n" + READ,
+        RACE,
+    ),
+    "second round of a number that grows": (
+        ROUND + "n.wait(2, b)\n" + AGAIN + WRITE_D + ROUND + "n.wait(4, b)\n" + READ,
+        [],
+    ),
+    "bits": (WRITE_D + BITS + "n.wait(5, b, condition='&')\n" + READ, []),
+    "bits of others": (WRITE_D + BITS + "n.wait(6, b, condition='&')\n" + READ, RACE),
+    "set by any": (WRITE_D + "n.record(1, a); n.record(1, d); n.wait(1, b)\n" + READ, RACE),
+    "set by any that follows": (WRITE_D + FOLLOW + "n.record(1, d); n.record(1, a); n.wait(1, b)\n" + READ, []),
+    "set again after a reset": (
+        "n.record(1, b); n.wait(1, b); n.record(0, b)\n" + AGAIN + WRITE_D + "n.record(1, d); n.wait(1, b)\n" + READ,
+        [],
+    ),
+    "added to after a reset": (
+        "n.record(7, b); n.record(0, b)\n" + AGAIN + WRITE_D + ROUND + "n.wait(2, b)\n" + READ,
+        [],
+    ),
+    "taken away": (
+        WRITE_D
+        + "n.record(3, d)\n"
+        + FOLLOW
+        + "n.record(1, a, operation='and')\nn.wait(1, b, condition='==')\n"
+        + READ,
+        [],
+    ),
+    "many": (
+        f"for i in range(700): {ADDS['c']}" + WRITE_D + ADDS["d"] + "n.wait(701, b)\n" + READ,
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("late", ["", "a", "c", "d"])
+@pytest.mark.parametrize(("program", "races"), COUNTED.values(), ids=COUNTED)
+def test_a_counting_notify_orders_behind_what_its_wait_needs_in_any_schedule(
+    program: str, races: list[str], late: str
+) -> None:
+    begin = "import time\nn, d = CountingNotify(), Stream()\n"
+    if late:
+        begin += f"{late}.launch_host_func(lambda: time.sleep(0.05))\n"
+    assert races_of(f"{begin}{program}d.synchronize()\n", {"ASCEND_RT_SIM_PRODUCT": "950"}) == races
+
+
 @pytest.mark.parametrize(("product", "case"), [("310P", "synchronize"), ("910B", "event")])
 def test_a_fix_between_devices_is_one_that_the_product_heeds(product: str, case: str) -> None:
     changes = {

@@ -86,14 +86,23 @@ def programs(draw: st.DrawFn) -> list[Call]:
         if draw(st.booleans()):  # a wait may come before its record
             for name in ("notify", "await_notify"):
                 calls.insert(draw(st.integers(0, len(calls))), Call(name, draw(streams), notify))
+    numbers = draw(st.lists(st.integers(1, 2), max_size=4))
+    counted = [Call("add", draw(streams), number) for number in numbers]
+    if numbers:
+        counted.append(Call("await_sum", draw(streams), draw(st.integers(1, sum(numbers)))))
+    for call in counted:
+        calls.insert(draw(st.integers(0, len(calls))), call)
     return calls
 
 
 @pytest.fixture(
-    scope="module", params=["2", pytest.param("1", marks=pytest.mark.full)], ids=["two workers", "one worker"]
+    scope="module",
+    params=[("2", False), ("2", True), pytest.param(("1", False), marks=pytest.mark.full)],
+    ids=["two workers", "a late stream", "one worker"],
 )
 def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
-    running = Runner(ASCEND_RT_SIM_WORKERS=request.param)
+    workers, late = request.param
+    running = Runner(late=late, ASCEND_RT_SIM_WORKERS=workers)
     yield running
     running.close()
 

@@ -3,7 +3,8 @@
 
 A program is a list of calls over streams, events, notifies and memory, one on each line of its source. The reference
 makes a graph of it: one node for each call of the host and one for each task, and an edge for each thing that brings
-order. Two accesses race if neither reaches the other. Like the check, the reference goes through the actions in the
+order. Two accesses race if neither reaches the other. A wait for a counting notify comes after whatever leaves too few
+records if it is taken away with all that follows. Like the check, the reference goes through the actions in the
 order of calls, puts tasks aside that wait for a later call, and forgets an access as soon as a later one that it
 precedes replaces it: a write replaces everything, a read replaces reads.
 """
@@ -32,7 +33,7 @@ class Call:
 
     name: str
     stream: int = 0
-    other: int = 0  # event or notify
+    other: int = 0  # event or notify, or a number that is added or awaited
     target: int = 0  # index in MEMORIES
     source: int = 0
     begin: int = 0
@@ -67,6 +68,8 @@ SOURCES = {
     "wait": "ok(lib.aclrtStreamWaitEvent(S[{stream}], E[{other}]))",
     "notify": "ok(lib.aclrtRecordNotify(N[{other}], S[{stream}]))",
     "await_notify": "ok(lib.aclrtWaitAndResetNotify(N[{other}], S[{stream}], 0))",
+    "add": "ok(lib.aclrtCntNotifyRecord(C[0], S[{stream}], ADD[{other}]))",
+    "await_sum": "ok(lib.aclrtCntNotifyWaitWithTimeout(C[0], S[{stream}], AT_LEAST[{other}]))",
     "synchronize": "ok(lib.aclrtSynchronizeStream(S[{stream}]))",
     "synchronize_event": "ok(lib.aclrtSynchronizeEvent(E[{other}]))",
     "poll": "poll(S[{stream}])",
@@ -97,7 +100,7 @@ def source_of(calls: list[Call]) -> str:
 
 
 class Deadlock(Exception):
-    """The program would wait forever."""
+    """The program would wait forever, or a wait cannot be bound by the order of calls."""
 
 
 @dataclass
@@ -116,6 +119,11 @@ class Reference:
     def __init__(self, calls: list[Call]) -> None:
         self._before: list[int] = []  # for each node the set of those before it, as bits
         self._edges: list[list[int]] = []
+        self._adds: list[
+            tuple[int, int]
+        ] = []  # nodes of records that may satisfy the wait for a sum, and what they add,
+        self._await_sum = -1  # its node,
+        self._needed = 0  # and the sum
         self._actions = list(self._make(calls))
         self._close()
         self.races = self._find(self._in_order())
@@ -131,6 +139,8 @@ class Reference:
         notified: dict[int, list[_Action]] = {}
         awaiting: dict[int, list[_Action]] = {}
         renewed = dict.fromkeys(MEMORIES, 0)
+        adds: list[tuple[_Action, int]] = []
+        await_sum: _Action | None = None
         for line, call in enumerate(calls, 1):
             # A task that runs after its memory was freed, and given out again, uses the old allocation.
             accesses = [(f"{memory} {renewed[memory]}", unit, writes) for memory, unit, writes in call.accesses]
@@ -160,6 +170,10 @@ class Reference:
                 notified.setdefault(call.other, []).append(task)
             elif call.name == "await_notify":
                 awaiting.setdefault(call.other, []).append(task)
+            elif call.name == "await_sum":
+                await_sum, self._await_sum, self._needed = task, task.node, call.other
+            elif call.name == "add" and (await_sum is None or sum(it for _, it in adds) < self._needed):
+                adds.append((task, call.other))
             yield task
         for notify, waits in awaiting.items():
             records = notified.get(notify, [])
@@ -169,10 +183,31 @@ class Reference:
                 self._order(record, wait)
         if any(notify not in awaiting for notify in notified):
             raise Deadlock  # not one, but what it sets would be taken by another program
+        if await_sum is not None:
+            later = self._after(await_sum.node)
+            await_sum.after += [action for action, _ in adds if action.node not in later]
+            self._adds = [(action.node, it) for action, it in adds if action.node not in later]
+            if sum(it for _, it in self._adds) < self._needed:
+                raise Deadlock
 
     def _order(self, before: _Action, after: _Action) -> None:
         self._edges[after.node].append(before.node)
         after.after.append(before)
+
+    def _after(self, node: int) -> set[int]:
+        found, new = set[int](), {node}
+        while new:
+            found |= new
+            new = {it for it, before in enumerate(self._edges) if it not in found and not new.isdisjoint(before)}
+        return found
+
+    def _before_sum(self) -> int:
+        """Return what every choice of records that is enough has before it."""
+        bits = 0
+        for node in range(len(self._edges)):
+            without = sum(it for add, it in self._adds if not (self._before[add] | 1 << add) >> node & 1)
+            bits |= int(without < self._needed) << node
+        return bits
 
     def _close(self) -> None:
         """Determine what is before each node; a cycle is a deadlock."""
@@ -187,14 +222,15 @@ class Reference:
                     path.pop()
                     continue
                 under_way.add(node)
-                missing = [it for it in self._edges[node] if self._before[it] < 0]
+                adds = [it for it, _ in self._adds] if node == self._await_sum else []
+                missing = [it for it in self._edges[node] + adds if self._before[it] < 0]
                 if any(it in under_way for it in missing):
                     raise Deadlock
                 if missing:
                     path.append(missing[0])
                     continue
                 under_way.discard(node)
-                bits = 0
+                bits = self._before_sum() if node == self._await_sum else 0
                 for it in self._edges[node]:
                     bits |= self._before[it] | (1 << it)
                 self._before[node] = bits
@@ -244,7 +280,7 @@ class Reference:
 
 
 RUNNER = """
-import json, os, sys
+import json, os, sys, time
 from ascend_rt import Device, ffi, lib
 
 device = Device(0)
@@ -253,8 +289,12 @@ DEFAULT = lib.ACL_MEMCPY_DEFAULT
 D2D, H2D = lib.ACL_MEMCPY_DEVICE_TO_DEVICE, lib.ACL_MEMCPY_HOST_TO_DEVICE
 D2H, H2H = lib.ACL_MEMCPY_DEVICE_TO_HOST, lib.ACL_MEMCPY_HOST_TO_HOST
 READ, WRITE = lib.ACLSIM_ACCESS_READ, lib.ACLSIM_ACCESS_WRITE
-S, E, N, M = [], [], [], {}
+S, E, N, C, M = [], [], [], [], {}
+ADD = [ffi.new("aclrtCntNotifyRecordInfo *", (lib.ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, it)) for it in range(3)]
+AT_LEAST = [ffi.new("aclrtCntNotifyWaitInfo *", (lib.ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE, it, 0, it % 2))
+            for it in range(9)]
 kept = []
+sleep = ffi.callback("void(void *)", lambda _: time.sleep(0.002))
 
 def ok(code):
     assert code == 0, code
@@ -308,6 +348,9 @@ def run(number, source):
     N[:] = [new("aclrtNotify *", "aclrtCreateNotify", 0) for _ in range(NOTIFIES)]
     M.update(device0=new("void **", "aclrtMalloc", SIZE, 0), device1=new("void **", "aclrtMalloc", SIZE, 0),
              pinned=new("void **", "aclrtMallocHost", SIZE))
+    C[:] = [new("aclrtCntNotify *", "aclrtCntNotifyCreate", 0)]
+    if LATE:
+        ok(lib.aclrtLaunchHostFunc(S[number % STREAMS], sleep, ffi.NULL))
     exec(compile(source, f"program{number}", "exec"), globals())
     for it in S:
         ok(lib.aclrtSynchronizeStream(it))
@@ -316,6 +359,7 @@ def run(number, source):
         ok(lib.aclrtDestroyEvent(it))
     for it in N:
         ok(lib.aclrtDestroyNotify(it))
+    ok(lib.aclrtCntNotifyDestroy(C[0]))
     for memory in ("device0", "device1"):
         ok(lib.aclrtFree(M[memory]))
     ok(lib.aclrtFreeHost(M["pinned"]))
@@ -329,14 +373,20 @@ for line in sys.stdin:
 
 
 class Runner:
-    """A process that runs programs under the race check and returns what is reported of each."""
+    """A process that runs programs under the race check and returns what is reported of each.
 
-    def __init__(self, **variables: str) -> None:
+    With `late` one stream of each begins late, not always the same.
+    """
+
+    def __init__(self, *, late: bool = False, **variables: str) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="ascend_rt-")
-        sizes = f"SIZE, STREAMS, EVENTS, NOTIFIES = {UNITS * UNIT_BYTES}, {STREAMS}, {EVENTS}, {NOTIFIES}\n"
+        sizes = (
+            f"SIZE, STREAMS, EVENTS, NOTIFIES = {UNITS * UNIT_BYTES}, {STREAMS}, {EVENTS}, {NOTIFIES}\nLATE = {late}\n"
+        )
         environment = {
             **os.environ,
             "ASCEND_RT_BACKEND": "sim",
+            "ASCEND_RT_SIM_PRODUCT": "950",  # has counting notifies
             "ASCEND_RT_SIM_CHECK": "races",
             "ASCEND_RT_SIM_CHECK_DIRECTORY": self._directory.name,
             **variables,

@@ -266,8 +266,10 @@ class Core {
     void note_edge(const Edge &edge) const REQUIRES(engine_lock) {
         observers_.report<kOrder>(&Observer::ordered, edge);
     }
-    // Reports a wait that any of the candidates may satisfy, by their calls. The edge says which one did.
-    void note_edges(const std::vector<Point> &candidates, const Edge &taken) const REQUIRES(engine_lock);
+    // Reports a wait that any of the shares satisfy which add up to what the edge needs, by their calls, and the tasks
+    // that did so in this run. Without shares these alone count.
+    void note_edges(const std::vector<Share> &shares, const std::vector<Point> &taken, Edge edge) const
+        REQUIRES(engine_lock);
     void note_learned(const Point &task, HostSync how) const REQUIRES(engine_lock) {
         if (observers_.want(kOrder) && task.stream != 0) {
             observers_.report<kOrder>(&Observer::host_learned, thread_number(), task, how);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Facts that the core reports to observers: the accesses of calls, and the life of tasks.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -7,23 +8,34 @@
 
 namespace aclsim {
 
-void Core::note_edges(const std::vector<Point> &candidates, const Edge &taken) const {
-    const bool is_sole = candidates.empty() || (candidates.size() == 1 && candidates.front() == taken.before);
-    if (is_sole) {
-        return note_edge(taken);
+void Core::note_edges(const std::vector<Share> &shares, const std::vector<Point> &taken, Edge edge) const {
+    std::vector<Point> others = taken;
+    std::uint64_t sum = 0;
+    bool all_taken = true;
+    for (const Share &it : shares) {
+        const auto found = std::find(others.begin(), others.end(), it.task);
+        all_taken = all_taken && found != others.end();
+        others.erase(found, found == others.end() ? found : found + 1);
+        sum += it.weight;
     }
-    Edge edge = taken;
-    bool is_among_them = false;
-    for (const Point &candidate : candidates) {
-        const bool is_taken = candidate == taken.before;
-        is_among_them = is_among_them || is_taken;
-        edge.before = candidate;
+    if (shares.empty() || (all_taken && others.empty() && sum == edge.needed)) {
+        for (const Point &it : taken) {
+            edge.before = it;
+            note_edge(edge);
+        }
+        return;
+    }
+    for (const Share &it : shares) {
+        const bool is_taken = std::find(taken.begin(), taken.end(), it.task) != taken.end();
+        edge.before = it.task;
+        edge.weight = it.weight;
         edge.choice = is_taken ? Edge::Choice::Taken : Edge::Choice::Other;
         note_edge(edge);
     }
-    if (!is_among_them) {
-        edge.before = taken.before;
-        edge.choice = Edge::Choice::Fallback;
+    edge.weight = 0;
+    edge.choice = Edge::Choice::Fallback;
+    for (const Point &it : others) {
+        edge.before = it;
         note_edge(edge);
     }
 }

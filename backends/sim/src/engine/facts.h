@@ -70,15 +70,23 @@ struct Edge {
     Ordering why;
     // Number of the other process if `before` is a task of one; the stream then belongs to that process, too.
     std::uint64_t process = 0;
-    // Several tasks may have satisfied a wait: the one that did depends on the schedule. Edges of one wait follow each
-    // other.
+    // Several tasks may have satisfied a wait, one alone or some together: those that did depend on the schedule. Edges
+    // of one wait follow each other.
     enum class Choice : std::uint8_t {
         Sole,
-        Taken,     // one of several, and the one that did
+        Taken,     // one of several, and one that did
         Other,     // one of several, which need not have begun
-        Fallback,  // the one that did, if none of several was first
+        Fallback,  // one that did, if too few of several were first
     };
     Choice choice = Choice::Sole;
+    std::uint64_t weight = 1;  // what the task adds,
+    std::uint64_t needed = 1;  // and what the wait needs of several
+};
+
+// What a task adds toward what a wait needs.
+struct Share {
+    Point task;
+    std::uint64_t weight;
 };
 
 // Means by which a thread of the program learns that a task is done.

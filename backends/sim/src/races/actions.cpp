@@ -2,6 +2,7 @@
 // Actions, taken in their order: the knowledge that they bring to streams and to the host, and their accesses.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "races/detector.h"
@@ -37,6 +38,14 @@ void Detector::take_action(Action &action) {
     }
 }
 
+// Adds what a stream that has ended knew.
+void Detector::join_ended(Knowledge &knowledge, const Before &before) const {
+    if (const auto ended = ended_.find(before.stream); ended != ended_.end()) {
+        knowledge.learn(ended->second.known);
+        knowledge.learn(ended->second.lane, ended->second.base + before.sequence);
+    }
+}
+
 // Adds all that the earlier task and its lane knew.
 void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before) {
     if (before.stream == 0) {
@@ -47,11 +56,7 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
     }
     const Lane *const source = find_lane(before.stream);
     if (source == nullptr) {
-        if (const auto ended = ended_.find(before.stream); ended != ended_.end()) {
-            knowledge.learn(ended->second.known);
-            knowledge.learn(ended->second.lane, ended->second.base + before.sequence);
-        }
-        return;
+        return join_ended(knowledge, before);
     }
     if (source == &lane) {
         return;
@@ -85,27 +90,35 @@ const Lane::Call *Detector::add_task(Knowledge &knowledge, const Lane &source, c
     return call;
 }
 
-// Adds what each member of a group brings.
-void Detector::join_any(Knowledge &knowledge, const Lane &lane, const Action &action,
-                        const std::vector<Before> &members) const {
-    std::vector<Step> common;
+// Adds what any members of a group bring that are enough: of each lane, the step that they know at least.
+void Detector::join_enough(Knowledge &knowledge, const Lane &lane, const Action &action,
+                           const std::vector<Before> &members) const {
+    struct Brought {
+        ClockRef known;
+        std::uint64_t weight;
+    };
+    std::vector<Brought> brought;
+    std::size_t lanes = 0;
     for (const Before &member : members) {
-        const Lane *const source = find_lane(member.stream);
-        if (source == nullptr || source == &lane) {
-            return;  // it has ended, so that another one satisfied the wait; or it brings nothing
-        }
         Knowledge own(clock_zero());
-        add_task(own, *source, action, member);
-        const ClockRef brought = std::move(own).result();
-        if (&member == &members.front()) {
-            common = brought->steps();
+        const Lane *const source = find_lane(member.stream);
+        if (source == nullptr) {
+            join_ended(own, member);
+        } else if (source != &lane) {  // else its lane knows it
+            add_task(own, *source, action, member);
         }
-        for (std::size_t id = 0; id < common.size(); ++id) {
-            common[id] = std::min(common[id], brought->of(static_cast<LaneId>(id)));
-        }
+        brought.push_back({std::move(own).result(), member.weight});
+        lanes = std::max(lanes, brought.back().known->steps().size());
     }
-    for (std::size_t id = 0; id < common.size(); ++id) {
-        knowledge.learn(static_cast<LaneId>(id), common[id]);
+    for (LaneId id = 0; id < lanes; ++id) {
+        std::sort(brought.begin(), brought.end(),
+                  [=](const Brought &one, const Brought &other) { return one.known->of(id) < other.known->of(id); });
+        std::uint64_t sum = 0;
+        const auto enough = std::find_if(brought.begin(), brought.end(), [&](const Brought &it) {
+            sum += it.weight;
+            return sum >= members.front().needed;
+        });
+        knowledge.learn(id, enough->known->of(id));
     }
 }
 
@@ -118,11 +131,16 @@ void Detector::join_groups(Knowledge &knowledge, Lane &lane, Action &action) {
     }
     for (const auto &[number, members] : groups) {
         const Before &first = members.front();
-        if (members.size() == 1) {
-            join(knowledge, lane, action, first);
-        } else {
-            join_any(knowledge, lane, action, members);
+        const std::uint64_t sum =
+            std::accumulate(members.begin(), members.end(), std::uint64_t{0},
+                            [](std::uint64_t so_far, const Before &it) { return so_far + it.weight; });
+        if (sum > first.needed) {
+            join_enough(knowledge, lane, action, members);
             action.vain = {first.wait != 0 ? first.wait : action.place, "any_record"};
+            continue;
+        }
+        for (const Before &member : members) {
+            join(knowledge, lane, action, member);
         }
     }
 }

@@ -305,11 +305,13 @@ void Detector::order(const Edge &edge) {
     const bool is_fallback = edge.choice == Edge::Choice::Fallback;
     const std::uint64_t group = edge.choice == Edge::Choice::Sole ? 0 : group_of(edge.after);
     if (action == nullptr && (!is_early || group != 0)) {
-        lane.add_early({edge.before.stream, edge.before.sequence, 0, is_implied, group, is_fallback});
+        lane.add_early(
+            {edge.before.stream, edge.before.sequence, 0, is_implied, group, is_fallback, edge.weight, edge.needed});
     } else if (action != nullptr) {
         const auto waited = lane.waits.find(edge.after.sequence);
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
-        action->after.push_back({edge.before.stream, edge.before.sequence, wait, is_implied, group, is_fallback});
+        action->after.push_back(
+            {edge.before.stream, edge.before.sequence, wait, is_implied, group, is_fallback, edge.weight, edge.needed});
     }
 }
 
@@ -527,9 +529,14 @@ bool Detector::is_taken_in(const Lane &lane, const Before &before) const {
 
 // Returns false for a fallback that is not needed.
 bool Detector::is_member(const Action &action, const Before &before) {
-    return !before.is_fallback || std::none_of(action.after.begin(), action.after.end(), [&](const Before &it) {
-        return it.group == before.group && !it.is_fallback;
-    });
+    if (!before.is_fallback) {
+        return true;
+    }
+    std::uint64_t sum = 0;
+    for (const Before &it : action.after) {
+        sum += it.group == before.group && !it.is_fallback ? it.weight : 0;
+    }
+    return sum < before.needed;
 }
 
 bool Detector::is_ready(const Action &action) const {

@@ -161,9 +161,10 @@ class Detector {
     void take_host_order(Action &action);
     void take_end_of_stream(Action &action);
     static ClockRef known_at_end(const Lane &stream);
+    void join_ended(Knowledge &knowledge, const Before &before) const;
     void join(Knowledge &knowledge, Lane &lane, const Action &action, const Before &before);
-    void join_any(Knowledge &knowledge, const Lane &lane, const Action &action,
-                  const std::vector<Before> &members) const;
+    void join_enough(Knowledge &knowledge, const Lane &lane, const Action &action,
+                     const std::vector<Before> &members) const;
     void join_groups(Knowledge &knowledge, Lane &lane, Action &action);
     static const Lane::Call *add_task(Knowledge &knowledge, const Lane &source, const Action &action,
                                       const Before &before);

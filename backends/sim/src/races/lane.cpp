@@ -74,6 +74,7 @@ void Lane::add_early(const Before &before) {
         early.push_back(before);
     } else {
         same->sequence = std::max(same->sequence, before.sequence);
+        same->weight += before.weight;
     }
 }
 

@@ -2,57 +2,233 @@
 #include "tasks/called_records.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "engine/stream.h"
 
 namespace aclsim {
+namespace {
+
+using Binding = CalledRecords::Binding;
+
+constexpr std::size_t kMostRecords = 512;
+
+bool sets(const aclrtCntNotifyRecordInfo &info) { return info.mode == ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE; }
+
+bool asks_for_bits(const aclrtCntNotifyWaitInfo &wait) {
+    return wait.mode == ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE;
+}
+
+// Returns the part of the number that the wait looks at.
+std::uint64_t seen_by(const aclrtCntNotifyWaitInfo &wait, std::uint32_t value) {
+    return asks_for_bits(wait) ? value & wait.value : value;
+}
+
+std::uint64_t needed_by(const aclrtCntNotifyWaitInfo &wait) {
+    return std::uint64_t{wait.value} + (wait.mode == ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE ? 1 : 0);
+}
+
+// Returns whether the record adds something, and without a carry if the bits of the number count.
+bool adds(std::uint32_t before, const aclrtCntNotifyRecordInfo &info, bool bits_count) {
+    const bool carries = bits_count ? (before & info.value) != 0 : before + info.value < before;
+    return info.mode == ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE ||
+           (info.mode == ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE && !carries);
+}
+
+// Leaves out records of a stream after those that are enough, and merges what the wait needs in any case into the
+// newest such record of each stream: those from which on the stream has more than is to spare.
+void simplify(std::vector<Share> &shares, std::uint64_t needed) {
+    std::map<std::uint64_t, std::uint64_t> so_far;  // by stream
+    std::uint64_t sum = 0;
+    for (Share &it : shares) {
+        std::uint64_t &of_stream = so_far[it.task.stream];
+        it.weight = of_stream < needed ? it.weight : 0;
+        of_stream += it.weight;
+        sum += it.weight;
+    }
+    struct Kept {
+        Share *oldest = nullptr;
+        std::uint64_t sum = 0;
+    };
+    std::map<std::uint64_t, Kept> of_streams;
+    for (auto it = shares.rbegin(); it != shares.rend(); ++it) {
+        Kept &kept = of_streams[it->task.stream];
+        if (kept.sum > sum - needed) {
+            kept.oldest->weight += std::exchange(it->weight, 0);
+        } else if (it->weight != 0) {
+            kept = {&*it, kept.sum + it->weight};
+        }
+    }
+    shares.erase(std::remove_if(shares.begin(), shares.end(), [](const Share &it) { return it.weight == 0; }),
+                 shares.end());
+}
+
+}  // namespace
+
+std::uint32_t changed(std::uint32_t value, const aclrtCntNotifyRecordInfo &info) {
+    switch (info.mode) {
+        case ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE:
+            return value + info.value;
+        case ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE:
+            return value | info.value;
+        case ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE:
+            return value & info.value;
+        default:
+            return info.value;
+    }
+}
+
+bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info) {
+    switch (info.mode) {
+        case ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE:
+            return value < info.value;
+        case ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE:
+            return value > info.value;
+        case ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE:
+            return value >= info.value;
+        case ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE:
+            return (value & info.value) == info.value;
+        default:
+            return value == info.value;
+    }
+}
 
 bool CalledRecords::is_in_order(const Stream &stream) {
     has_order_ = has_order_ && stream.executes_tasks;
     return has_order_;
 }
 
-std::vector<CalledRecords::Ahead>::const_iterator CalledRecords::find_ahead(const Point &wait) const {
-    return std::find_if(ahead_.begin(), ahead_.end(), [&](const Ahead &it) { return it.wait == wait; });
-}
-
-void CalledRecords::note_record(const Stream &stream) {
+void CalledRecords::note_record(const Stream &stream, const aclrtCntNotifyRecordInfo &info) {
     if (!is_in_order(stream)) {
         return;
     }
-    const auto ahead = std::find_if(ahead_.begin(), ahead_.end(), [](const Ahead &it) { return it.record == Point(); });
-    const auto is_of_stream = [&](const Point &it) { return it.stream == stream.serial; };
-    if (ahead != ahead_.end()) {
-        ahead->record = stream.next();
-    } else if (std::none_of(records_.begin(), records_.end(), is_of_stream)) {
-        records_.push_back(stream.next());
+    for (auto it = records_.rbegin(); sets(info) && it != records_.rend(); ++it) {
+        if (!sets(it->info) || it->info.value != info.value) {
+            break;
+        }
+        if (it->task.stream == stream.serial) {
+            return;  // satisfies nothing that the earlier one would not
+        }
+    }
+    if (records_.size() >= kMostRecords) {
+        shorten();
+    }
+    records_.push_back({stream.next(), info});
+    for (Wait &wait : waits_) {
+        settle(wait);
     }
 }
 
-std::vector<Point> CalledRecords::note_wait(const Stream &stream) {
-    if (!is_in_order(stream)) {
-        return {};
+void CalledRecords::note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) {
+    if (is_in_order(stream)) {
+        waits_.push_back({stream.next(), info, std::nullopt});
+        settle(waits_.back());
     }
-    if (records_.empty()) {
-        ahead_.push_back({stream.next(), {}});
-    }
-    return std::exchange(records_, {});
 }
 
-std::vector<Point> CalledRecords::after(const Point &wait) const {
-    const auto found = find_ahead(wait);
-    return found == ahead_.end() || found->record == Point() ? std::vector<Point>() : std::vector<Point>{found->record};
+void CalledRecords::settle(Wait &wait) {
+    if (!wait.binding && (wait.binding = bind(wait.info)) && wait.info.isClear != 0) {
+        records_.clear();
+    }
+}
+
+// Returns the place of the newest record that sets the number, because earlier ones have no effect; 0 without one.
+std::size_t CalledRecords::first_in_effect() const {
+    const auto found = std::find_if(records_.rbegin(), records_.rend(), [](const Record &it) { return sets(it.info); });
+    return found == records_.rend() ? 0 : static_cast<std::size_t>(records_.rend() - found) - 1;
+}
+
+std::optional<Binding> CalledRecords::bind(const aclrtCntNotifyWaitInfo &wait) const {
+    const std::size_t first = first_in_effect();
+    const bool begins_set = !records_.empty() && sets(records_[first].info);
+    Binding found;
+    if (!begins_set && is_satisfied(0, wait)) {
+        return found;
+    }
+    std::vector<Share> &shares = found.shares;
+    std::uint32_t value = 0;
+    bool only_adds = true;
+    std::size_t accepted = 0;  // place of the first record that satisfies the wait,
+    std::size_t rejected = 0;  // and of the last one that does not, from 1
+    for (std::size_t i = first; i < records_.size(); ++i) {
+        const Record &record = records_[i];
+        const std::uint32_t before = std::exchange(value, changed(value, record.info));
+        only_adds = only_adds && (sets(record.info) || adds(before, record.info, asks_for_bits(wait)));
+        shares.push_back({record.task, seen_by(wait, value) - seen_by(wait, before)});
+        if (!is_satisfied(value, wait)) {
+            rejected = shares.size();
+        } else if (accepted == 0) {
+            accepted = shares.size();
+        }
+    }
+    if (only_adds && accepted != 0) {
+        if (begins_set && accepted == 1) {
+            return bind_to_any(first, wait);
+        }
+        found.needed = needed_by(wait);
+    } else if (rejected < shares.size()) {  // all are needed, up to the one from which on the number satisfies it
+        found.needed = rejected + 1;
+        shares.resize(rejected + 1);
+        std::for_each(shares.begin(), shares.end(), [](Share &it) { it.weight = 1; });
+    } else {
+        return std::nullopt;
+    }
+    simplify(shares, found.needed);
+    return found;
+}
+
+// Binds a wait that the record satisfies alone, or any of those before it that set the number, too.
+Binding CalledRecords::bind_to_any(std::size_t newest, const aclrtCntNotifyWaitInfo &wait) const {
+    std::size_t first = newest;
+    while (first > 0 && sets(records_[first - 1].info) && is_satisfied(records_[first - 1].info.value, wait)) {
+        --first;
+    }
+    Binding found{{}, 1};
+    for (std::size_t i = first; i <= newest; ++i) {
+        found.shares.push_back({records_[i].task, 1});
+    }
+    simplify(found.shares, found.needed);
+    return found;
+}
+
+// Leaves out records without an effect, or merges those of each stream into its newest one: order may be assumed that
+// is not there.
+void CalledRecords::shorten() {
+    if (const std::size_t first = first_in_effect(); first > 0) {
+        records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(first));
+        return;
+    }
+    std::vector<Share> shares;
+    std::uint32_t value = 0;
+    for (const auto &[task, info] : records_) {
+        const std::uint32_t before = std::exchange(value, changed(value, info));
+        if (!sets(info) && !adds(before, info, /*bits_count=*/false)) {
+            has_order_ = false;
+            return;
+        }
+        shares.push_back({task, value - before});
+    }
+    simplify(shares, value);
+    records_.clear();
+    for (const Share &it : shares) {
+        records_.push_back({it.task, {ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, static_cast<std::uint32_t>(it.weight)}});
+    }
+}
+
+const Binding *CalledRecords::binding_of(const Point &wait) const {
+    const auto found = std::find_if(waits_.begin(), waits_.end(), [&](const Wait &it) { return it.task == wait; });
+    return found == waits_.end() || !found->binding ? nullptr : &*found->binding;
 }
 
 void CalledRecords::forget_record(const Point &record) {
-    records_.erase(std::remove(records_.begin(), records_.end(), record), records_.end());
+    const auto is_it = [&](const Record &it) { return it.task == record; };
+    records_.erase(std::remove_if(records_.begin(), records_.end(), is_it), records_.end());
 }
 
 void CalledRecords::forget_wait(const Point &wait) {
-    if (const auto found = find_ahead(wait); found != ahead_.end()) {
-        ahead_.erase(found);
-    }
+    const auto is_it = [&](const Wait &it) { return it.task == wait; };
+    waits_.erase(std::remove_if(waits_.begin(), waits_.end(), is_it), waits_.end());
 }
 
 }  // namespace aclsim

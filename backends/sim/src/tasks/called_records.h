@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records and waits of a notify in the order of their calls. The race check binds a wait to the records that may
-// satisfy it by that order: which of them does so in a run depends on the schedule.
+// satisfy it by that order: which of them do so in a run depends on the schedule.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "abi/acl.h"
 #include "engine/facts.h"
 #include "engine/lock.h"
 
@@ -12,14 +16,22 @@ namespace aclsim {
 
 class Stream;
 
+std::uint32_t changed(std::uint32_t value, const aclrtCntNotifyRecordInfo &info);
+bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info);
+
 class CalledRecords {
   public:
-    // Note a call for the stream's next task. The second returns the records that may satisfy the wait, one of each
-    // stream. The list is empty if no record precedes the wait, or the order has ended.
-    void note_record(const Stream &stream) REQUIRES(engine_lock);
-    std::vector<Point> note_wait(const Stream &stream) REQUIRES(engine_lock);
-    // Returns the first record that was called after a wait with none before it.
-    std::vector<Point> after(const Point &wait) const REQUIRES(engine_lock);
+    // Records of which any that add up to `needed` satisfy a wait.
+    struct Binding {
+        std::vector<Share> shares;
+        std::uint64_t needed = 0;
+    };
+
+    // Note a call for the stream's next task.
+    void note_record(const Stream &stream, const aclrtCntNotifyRecordInfo &info) REQUIRES(engine_lock);
+    void note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
+    // Returns nullptr if the records called so far would not satisfy the wait in that order, or it has ended.
+    const Binding *binding_of(const Point &wait) const REQUIRES(engine_lock);
 
     void forget_record(const Point &record) REQUIRES(engine_lock);
     void forget_wait(const Point &wait) REQUIRES(engine_lock);
@@ -28,16 +40,24 @@ class CalledRecords {
     void end_order() REQUIRES(engine_lock) { has_order_ = false; }
 
   private:
-    // Open wait that no record was called before, and the first one after it.
-    struct Ahead {
-        Point wait;
-        Point record;
+    struct Record {
+        Point task;
+        aclrtCntNotifyRecordInfo info;
+    };
+    struct Wait {
+        Point task;
+        aclrtCntNotifyWaitInfo info;
+        std::optional<Binding> binding;
     };
     bool is_in_order(const Stream &stream) REQUIRES(engine_lock);
-    std::vector<Ahead>::const_iterator find_ahead(const Point &wait) const REQUIRES(engine_lock);
+    void settle(Wait &wait) REQUIRES(engine_lock);
+    std::optional<Binding> bind(const aclrtCntNotifyWaitInfo &wait) const REQUIRES(engine_lock);
+    Binding bind_to_any(std::size_t newest, const aclrtCntNotifyWaitInfo &wait) const REQUIRES(engine_lock);
+    std::size_t first_in_effect() const REQUIRES(engine_lock);
+    void shorten() REQUIRES(engine_lock);
 
-    std::vector<Point> records_ GUARDED_BY(engine_lock);  // since the newest wait, the first of each stream
-    std::vector<Ahead> ahead_ GUARDED_BY(engine_lock);
+    std::vector<Record> records_ GUARDED_BY(engine_lock);  // since the newest wait that cleared the number
+    std::vector<Wait> waits_ GUARDED_BY(engine_lock);      // which are not over
     bool has_order_ GUARDED_BY(engine_lock) = true;
 };
 

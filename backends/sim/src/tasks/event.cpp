@@ -164,9 +164,9 @@ class WaitTask final : public ConditionTask {
   protected:
     bool try_pass() override REQUIRES(engine_lock) { return signal_->is_set(); }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        const Edge edge{signal_->set_by(), stream.point(*this), Ordering::Event};
         const Point &first = first_called_ == Point() ? signal_->first_called : first_called_;
-        core_.note_edges(first == Point() ? std::vector<Point>() : std::vector<Point>{first}, edge);
+        core_.note_edges(first == Point() ? std::vector<Share>() : std::vector<Share>{{first, 1}}, {signal_->set_by()},
+                         {{}, stream.point(*this), Ordering::Event});
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);

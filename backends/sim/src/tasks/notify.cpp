@@ -19,35 +19,7 @@ namespace {
 // Has no effect on a bit that is already set.
 constexpr aclrtCntNotifyRecordInfo kSetBit{ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 1};
 
-std::uint32_t changed(std::uint32_t value, const aclrtCntNotifyRecordInfo &info) {
-    switch (info.mode) {
-        case ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE:
-            return value + info.value;
-        case ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE:
-            return value | info.value;
-        case ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE:
-            return value & info.value;
-        default:
-            return info.value;
-    }
-}
-
 constexpr std::size_t kMostChanges = 4096;
-
-bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info) {
-    switch (info.mode) {
-        case ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE:
-            return value < info.value;
-        case ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE:
-            return value > info.value;
-        case ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE:
-            return value >= info.value;
-        case ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE:
-            return (value & info.value) == info.value;
-        default:
-            return value == info.value;
-    }
-}
 
 }  // namespace
 
@@ -84,11 +56,8 @@ class NotifyRecordTask final : public Task {
 
 class NotifyWaitTask final : public ConditionTask {
   public:
-    NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info, std::vector<Point> candidates)
-        : ConditionTask(core, info.timeout, notify->is_shared()),
-          notify_(std::move(notify)),
-          info_(info),
-          candidates_(std::move(candidates)) {}
+    NotifyWaitTask(Core &core, Ref<AnyNotify> notify, const aclrtCntNotifyWaitInfo &info)
+        : ConditionTask(core, info.timeout, notify->is_shared()), notify_(std::move(notify)), info_(info) {}
     static constexpr TaskInfo kInfo{"NOTIFY_WAIT"};
     const TaskInfo &info() const override { return kInfo; }
     void add_causes(Causes &causes) const override REQUIRES(engine_lock) {
@@ -113,8 +82,9 @@ class NotifyWaitTask final : public ConditionTask {
         return true;
     }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
-        const Point own = stream.point(*this);
-        notify_->note_edges(core_, own, info_, candidates_.empty() ? notify_->called_.after(own) : candidates_);
+        if (core_.observers().want(kOrder)) {
+            notify_->note_edges(core_, stream.point(*this), info_);
+        }
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);
@@ -125,7 +95,6 @@ class NotifyWaitTask final : public ConditionTask {
   private:
     Ref<AnyNotify> notify_;
     aclrtCntNotifyWaitInfo info_;
-    std::vector<Point> candidates_;  // records that may satisfy it
 };
 
 // --- AnyNotify -------------------------------------------------------------------------------------------------------
@@ -152,7 +121,7 @@ void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNot
     core.admit(lock, stream);
     if (core.observers().want(kOrder)) {
         core.observers().report<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
-        called_.note_record(stream);
+        called_.note_record(stream, info);
     }
     core.submit(stream, NotifyRecordTask(core, self, info));
 }
@@ -162,11 +131,10 @@ void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotif
     core.admit(lock, stream);
     core.observers().report<kOrder>(&Observer::waits, stream.next(), SyncObject{sync_kind(), handle()},
                                     WaitBinding{WaitBinding::State::Any});
-    std::vector<Point> candidates;
     if (core.observers().want(kOrder)) {
-        candidates = called_.note_wait(stream);
+        called_.note_wait(stream, info);
     }
-    core.submit(stream, NotifyWaitTask(core, self, info, std::move(candidates)));
+    core.submit(stream, NotifyWaitTask(core, self, info));
 }
 
 void AnyNotify::note_change(const Change &change, bool replaces, std::uint32_t former) {
@@ -187,21 +155,34 @@ void AnyNotify::note_change(const Change &change, bool replaces, std::uint32_t f
     changes_.push_back(change);
 }
 
-void AnyNotify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
-                           const std::vector<Point> &) {
+// Returns the newest record of each stream, of those up to the one from which on the number satisfied the wait.
+std::vector<Point> AnyNotify::satisfied_by(const aclrtCntNotifyWaitInfo &info) const {
+    std::vector<Point> found;
     auto end = changes_.end();
     while (end != changes_.begin() && is_satisfied(std::prev(end)->value, info)) {
         --end;
     }
     if (end == changes_.begin() && is_satisfied(former_, info)) {
-        return;  // without any of them
+        return found;  // without any of them
     }
     end += end != changes_.end() ? 1 : 0;
     for (auto it = changes_.begin(); it != end; ++it) {
         const auto is_of_stream = [&](const Change &its) { return its.record.stream == it->record.stream; };
         if (std::none_of(std::next(it), end, is_of_stream)) {
-            core.note_edge({it->record, wait, Ordering::Notify});
+            found.push_back(it->record);
         }
+    }
+    return found;
+}
+
+void AnyNotify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) {
+    const CalledRecords::Binding *const binding = called_.binding_of(wait);
+    if (binding == nullptr) {
+        core.note_edges({}, satisfied_by(info), {{}, wait, Ordering::Notify});
+    } else if (binding->needed != 0) {
+        Edge edge{{}, wait, Ordering::Notify};
+        edge.needed = binding->needed;
+        core.note_edges(binding->shares, satisfied_by(info), edge);
     }
 }
 
@@ -251,13 +232,9 @@ void Notify::note_change(const Change &change, bool replaces, std::uint32_t form
     }
 }
 
-void Notify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
-                        const std::vector<Point> &candidates) {
-    if (!shared_ && !changes_.empty()) {
-        return core.note_edges(candidates, {changes_.front().record, wait, Ordering::Notify});
-    }
+void Notify::note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) {
     if (!shared_) {
-        return AnyNotify::note_edges(core, wait, info, candidates);
+        return AnyNotify::note_edges(core, wait, info);
     }
     const Shared &shared = shared_->as<Shared>();
     const std::uint64_t process = shared.process;

@@ -52,9 +52,9 @@ class AnyNotify : public Object {
     };
     // Notes a record that either replaces the effect of earlier ones or adds to it.
     virtual void note_change(const Change &change, bool replaces, std::uint32_t former) REQUIRES(engine_lock);
-    // Notes that the records which satisfied the wait precede it: those up to the one from which on the value did.
-    virtual void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
-                            const std::vector<Point> &candidates) REQUIRES(engine_lock);
+    std::vector<Point> satisfied_by(const aclrtCntNotifyWaitInfo &info) const REQUIRES(engine_lock);
+    // Notes that the records which satisfied the wait precede it.
+    virtual void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
 
     Waiters waiters_;
     CalledRecords called_;
@@ -72,9 +72,7 @@ class CntNotify final : public AnyNotify {
   public:
     static constexpr Kind kKind = Kind::CntNotify;
     static Ref<CntNotify> create(Core &core, Device &device) REQUIRES(engine_lock);
-    explicit CntNotify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {
-        called_.end_order();  // how many additions satisfy a wait depends on its value
-    }
+    explicit CntNotify(Device &owner) REQUIRES(engine_lock) : AnyNotify(owner, take_id(owner), true) {}
     using AnyNotify::record;
     using AnyNotify::wait;
 
@@ -121,8 +119,7 @@ class Notify final : public AnyNotify {
     std::string text() override { return "notify " + name(); }
     SyncKind sync_kind() const override { return SyncKind::Notify; }
     void note_change(const Change &change, bool replaces, std::uint32_t former) override REQUIRES(engine_lock);
-    void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info,
-                    const std::vector<Point> &candidates) override REQUIRES(engine_lock);
+    void note_edges(Core &core, const Point &wait, const aclrtCntNotifyWaitInfo &info) override REQUIRES(engine_lock);
 
   private:
     static constexpr std::size_t kProcesses = 256;

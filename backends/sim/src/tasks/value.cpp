@@ -133,8 +133,8 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
             return;  // without any of them
         }
         const auto first = static_cast<std::size_t>(history.done.rend() - satisfied);
-        core_.note_edges(values_.candidates(history, first, value_, flag_, call_),
-                         {history.done[first].task, stream.point(*this), Ordering::Value});
+        core_.note_edges(values_.candidates(history, first, value_, flag_, call_), {history.done[first].task},
+                         {{}, stream.point(*this), Ordering::Value});
     }
     Waiters &waiters() override { return values_.waiters_; }
 
@@ -147,7 +147,7 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
     std::uint64_t found_ = 0;
 };
 
-std::vector<Point> Values::candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
+std::vector<Share> Values::candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
                                       std::uint64_t call) {
     std::vector<Written> called(of.done.begin() + static_cast<std::ptrdiff_t>(from), of.done.end());
     called.insert(called.end(), of.queued.begin(), of.queued.end());
@@ -156,14 +156,14 @@ std::vector<Point> Values::candidates(const History &of, std::size_t from, std::
                  called.end());
     std::stable_sort(called.begin(), called.end(),
                      [](const Written &one, const Written &other) { return one.call < other.call; });
-    std::vector<Point> found;
+    std::vector<Share> found;
     for (const Written &it : called) {
-        const auto is_of_stream = [&](const Point &other) { return other.stream == it.task.stream; };
+        const auto is_of_stream = [&](const Share &other) { return other.task.stream == it.task.stream; };
         if (it.call > call && !found.empty()) {
             break;
         }
         if (std::none_of(found.begin(), found.end(), is_of_stream)) {
-            found.push_back(it.task);
+            found.push_back({it.task, 1});
         }
     }
     return found;

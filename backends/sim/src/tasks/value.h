@@ -51,7 +51,7 @@ class Values final : public ReleaseListener {
     static constexpr std::size_t kMostWritten = 4096;
     // Writes that may satisfy a wait: the first of each stream that was called before it, or the first one after it.
     // The choice between them depends on the schedule.
-    static std::vector<Point> candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
+    static std::vector<Share> candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
                                          std::uint64_t call);
 
     std::map<std::uintptr_t, History> written_ GUARDED_BY(engine_lock);
