@@ -101,6 +101,13 @@ ORDERED = {
         + READ
         + "k.record(b); n.wait(b)\n"
     ),
+    "notify that another stream records behind a synchronization": (
+        NOTIFY
+        + "k = Notify()\n"
+        + "copy_async(p, x, a)\nn.record(a)\nk.wait(c); n.record(c)\nn.wait(b)\nb.synchronize()\n"
+        + LOOK
+        + "k.record(b)\n"
+    ),
     "notify that a graph waits for, too": (
         NOTIFY
         + "with c.capture() as g:\n    n.wait(c)\n"
@@ -499,6 +506,10 @@ COUNTED = {
     ),
     "surplus behind a wait for the exact number": (
         "k = Notify(); k.wait(c)\n" + WRITE_D + ADD_ALL + "n.wait(2, b, condition='==')\n" + READ + "k.record(b)\n",
+        [],
+    ),
+    "surplus behind a synchronization": (
+        "k = Notify(); k.wait(c)\n" + WRITE_D + ADD_ALL + "n.wait(2, b)\nb.synchronize()\n" + READ + "k.record(a)\n",
         [],
     ),
     "wait that is called first": ("n.wait(2, b)\n" + READ + WRITE_D + ADDS["d"] + ADDS["a"] + "n.wait(2, c)\n", []),

@@ -470,12 +470,7 @@ void Detector::finish() {
     }
     for (Lane *const lane : parking_) {  // tasks that do not run any more satisfied no wait
         for (const Owned &action : lane->parked) {
-            std::vector<Before> &after = action->after;
-            after.erase(std::remove_if(after.begin(), after.end(),
-                                       [&](const Before &it) {
-                                           return it.group != 0 && !it.is_fallback && !is_taken_in(*lane, it);
-                                       }),
-                        after.end());
+            drop_open_members(*action);
         }
     }
     retry_parked();
@@ -508,6 +503,12 @@ void Detector::see(Owned action) {
             retry_parked();
         }
         return;
+    }
+    if (action->kind == Action::Kind::HostLearns) {
+        for (const Before &it : action->after) {
+            std::vector<const Lane *> seen;
+            take_up_to(it, seen);
+        }
     }
     take_action(*action);
     give_back(std::move(action));
@@ -580,6 +581,40 @@ bool Detector::drop_later_members(Lane &lane) {
     const bool has_some = kept != after.end();
     after.erase(kept, after.end());
     return has_some;
+}
+
+void Detector::drop_open_members(Action &action) const {
+    std::vector<Before> &after = action.after;
+    after.erase(std::remove_if(after.begin(), after.end(),
+                               [&](const Before &it) {
+                                   return it.group != 0 && !it.is_fallback && !is_taken_in(*action.lane, it);
+                               }),
+                after.end());
+}
+
+// Takes the tasks of a lane up to one of which the host learns that it is over. Those that wait for later calls have
+// satisfied none of the waits before it.
+void Detector::take_up_to(const Before &known, std::vector<const Lane *> &seen) {
+    Lane *const lane = find_lane(known.stream);
+    if (lane == nullptr || lane->parked.empty() || std::find(seen.begin(), seen.end(), lane) != seen.end()) {
+        return;
+    }
+    seen.push_back(lane);
+    while (!lane->parked.empty() && lane->parked.front()->sequence <= known.sequence) {
+        const std::uint64_t newest = lane->newest;
+        drop_open_members(*lane->parked.front());
+        const std::vector<Before> others = lane->parked.front()->after;
+        for (const Before &it : others) {
+            if (!is_taken_in(*lane, it)) {
+                take_up_to(it, seen);
+            }
+        }
+        retry_parked();
+        if (lane->newest == newest) {
+            break;
+        }
+    }
+    seen.pop_back();
 }
 
 void Detector::retry_parked() {

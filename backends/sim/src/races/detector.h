@@ -150,6 +150,8 @@ class Detector {
     static bool is_member(const Action &action, const Before &before);
     bool comes_after(const Lane &lane, const Lane &other, std::vector<const Lane *> &seen) const;
     bool drop_later_members(Lane &lane);
+    void drop_open_members(Action &action) const;
+    void take_up_to(const Before &known, std::vector<const Lane *> &seen);
     void retry_parked();
     // The following functions are in actions.cpp.
     void take_action(Action &action);
