@@ -189,6 +189,38 @@ void a_counting_notify_orders_by_all_contributors() {
     }
 }
 
+void a_counting_notify_orders_by_the_records_that_may_be_enough() {
+    Bench it;
+    aclrtCntNotify notify = nullptr;
+    CHECK_OK(aclrtCntNotifyCreate(&notify, 0));
+    aclrtCntNotifyRecordInfo add{ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1};
+    const auto record = [&](aclrtStream stream) {
+        return it.task([&] { return aclrtCntNotifyRecord(notify, stream, &add); });
+    };
+    const Name first = record(it.a);
+    const Name second = record(it.a);
+    const Name third = record(it.b);
+    const auto edges_of_wait = [&](std::uint32_t number) {
+        aclrtCntNotifyWaitInfo until{};
+        until.mode = ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE;
+        until.value = number;
+        it.facts.edges.clear();
+        it.task([&] { return aclrtCntNotifyWaitWithTimeout(notify, it.c, &until); });
+        std::vector<std::pair<Name, std::uint64_t>> found;
+        for (const Edge &edge : it.facts.edges) {
+            CHECK((edge.choice == Edge::Choice::Sole) == (number == 3));
+            CHECK(edge.choice == Edge::Choice::Sole || edge.needed == number);
+            found.emplace_back(name_of(edge.before), edge.weight);
+        }
+        return found;
+    };
+    using Edges = std::vector<std::pair<Name, std::uint64_t>>;
+    CHECK(edges_of_wait(0).empty());
+    CHECK((edges_of_wait(1) == Edges{{first, 1}, {third, 1}}));
+    CHECK((edges_of_wait(2) == Edges{{first, 1}, {second, 1}, {third, 1}}));
+    CHECK((edges_of_wait(3) == Edges{{second, 1}, {third, 1}}));  // one for each stream
+}
+
 void a_value_orders_by_the_write_that_satisfied_the_wait() {
     Bench it;
     void *const value = device_memory();
@@ -518,6 +550,8 @@ int main() {
     // Each test runs in a separate process, before this process uses the library.
     in_child("ASCEND_RT_SIM_PRODUCT", "910B", records_of_another_process_are_reported);
     in_child("ASCEND_RT_SIM_PRODUCT", "950", [] { on_device(a_counting_notify_orders_by_all_contributors); });
+    in_child("ASCEND_RT_SIM_PRODUCT", "950",
+             [] { on_device(a_counting_notify_orders_by_the_records_that_may_be_enough); });
     in_child("ASCEND_RT_SIM_PRODUCT", "310P", [] { on_device(a_wait_that_the_product_ignores_is_reported); });
     in_child("ASCEND_RT_SIM_SOFTWARE_QUEUES", "1", [] { on_device(a_changed_task_of_a_graph_has_new_accesses); });
     const Watchdog watchdog("order_facts", kLongEnough * 6);  // starts a thread, so no fork may follow

@@ -79,11 +79,11 @@ struct Edge {
         Fallback,  // one that did, if too few of several were first
     };
     Choice choice = Choice::Sole;
-    std::uint64_t weight = 1;  // what the task adds,
-    std::uint64_t needed = 1;  // and what the wait needs of several
+    std::uint64_t weight = 1;  // number that the task adds,
+    std::uint64_t needed = 1;  // and the sum that the wait needs of several
 };
 
-// What a task adds toward what a wait needs.
+// Number that a task adds toward the sum that a wait needs.
 struct Share {
     Point task;
     std::uint64_t weight;

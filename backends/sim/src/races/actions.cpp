@@ -90,7 +90,7 @@ const Lane::Call *Detector::add_task(Knowledge &knowledge, const Lane &source, c
     return call;
 }
 
-// Adds what any members of a group bring that are enough: of each lane, the step that they know at least.
+// Adds what every choice of members brings that is enough: of each lane, the newest step that all of them know.
 void Detector::join_enough(Knowledge &knowledge, const Lane &lane, const Action &action,
                            const std::vector<Before> &members) const {
     struct Brought {

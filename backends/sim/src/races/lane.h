@@ -24,12 +24,12 @@ struct Before {
     std::uint64_t sequence;
     PlaceId wait;             // place of the call that waits; 0: the edge belongs to the task itself
     bool is_implied = false;  // by executions of a model, or memory of a pool: no call waits
-    // Tasks that may have satisfied one wait: only order that any of them bring which are enough is certain. 0: no
-    // other could.
+    // Tasks that may have satisfied one wait: only order that every choice of them brings which is enough is certain.
+    // 0: no other could.
     std::uint64_t group = 0;
     bool is_fallback = false;  // counts if the other members of the group are not enough
-    std::uint64_t weight = 1;  // what the task adds,
-    std::uint64_t needed = 1;  // and what is enough
+    std::uint64_t weight = 1;  // number that the task adds,
+    std::uint64_t needed = 1;  // and the sum that is enough
 };
 
 // Wait that brings no order, and the reason.
