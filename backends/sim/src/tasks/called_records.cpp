@@ -39,6 +39,9 @@ bool adds(std::uint32_t before, const aclrtCntNotifyRecordInfo &info, bool bits_
 // Leaves out records of a stream after those that are enough, and merges what the wait needs in any case into the
 // newest such record of each stream: those from which on the stream has more than is to spare.
 void simplify(std::vector<Share> &shares, std::uint64_t needed) {
+    if (shares.size() == 1) {
+        return;
+    }
     std::map<std::uint64_t, std::uint64_t> so_far;  // by stream
     std::uint64_t sum = 0;
     for (Share &it : shares) {
