@@ -137,7 +137,7 @@ def absent(name: str) -> AttributeError:
     """Return the error for a C function or a constant that is not declared."""
     from difflib import get_close_matches  # large, and only failures need it
 
-    nearest = get_close_matches(name, dir(_raw))
+    nearest = [] if name.startswith("__") else get_close_matches(name, dir(_raw))  # quick for what introspects
     cure = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
     return AttributeError(f"{name!r} is not a declared C function or constant{cure}")
 
