@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +37,10 @@ PATTERNS = {
     r"\b(is|are) wanted, not\b": "expected, got",
 }
 
+# Comments, and the strings in which a hash begins none; a tokenizer would take twelve times as long.
+PYTHON = re.compile(r"""("{3}|'{3})(?:\\.|.)*?\1|(["'])(?:\\.|(?!\2).)*\2|#[^\n]*""", re.DOTALL)
+C = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
 
 def units(path: Path) -> Iterator[str]:
     """Yield the units of text in a file."""
@@ -58,22 +60,24 @@ def units(path: Path) -> Iterator[str]:
         yield from (it for it in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text) if it.count(" ") > 1)
 
 
-def comments_in_python(text: str) -> Iterator[str]:
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    yield from joined((*each.start, each.string) for each in tokens if each.type == tokenize.COMMENT)
-
-
 def comments_with_hashes(text: str) -> Iterator[str]:
     found = ((number, re.search(r"(?:^|\s)(#+ .*)", line)) for number, line in enumerate(text.splitlines(), 1))
     yield from joined((number, comment.start(1), comment[1]) for number, comment in found if comment)
 
 
-def comments_in_c(text: str) -> Iterator[str]:
-    def places() -> Iterator[tuple[int, int, str]]:
-        for found in re.finditer(r"//[^\n]*|/\*.*?\*/", text, re.DOTALL):
-            yield text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start()), found[0]
+def comments_in_python(text: str) -> Iterator[str]:
+    yield from joined(each for each in places(PYTHON, text) if each[2].startswith("#"))
 
-    yield from joined(places())
+
+def comments_in_c(text: str) -> Iterator[str]:
+    yield from joined(places(C, text))
+
+
+def places(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield what matches: the line, the column and the text."""
+    for found in pattern.finditer(text):
+        start = found.start()
+        yield text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), found[0]
 
 
 def joined(comments: Iterator[tuple[int, int, str]]) -> Iterator[str]:
@@ -148,7 +152,7 @@ def test_every_kind_of_text_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     texts = {
         "a.rst": "# A title\n\nOne `two` three.\n\n```\ncode\n```\n",
-        "a.py": '"""A docstring of it."""\n# one\n# comment\nx = 1  # another\ny = "a longer string here"\n',
+        "a.py": '"""A docstring of it."""\n# one\n# comment\nx = 1  # another\ny = "a longer string # here"\n',
         "a.h": '/* one\n * comment */\nint x; // another\nconst char *y = "a longer string here";\n',
         "a.toml": '# one\n# comment\nx = "a longer string here"  # another\n',
     }
@@ -157,7 +161,7 @@ def test_every_kind_of_text_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     read = {name: [" ".join(it.split()) for it in units(tmp_path / name) if it.strip()] for name in texts}
     assert read == {
         "a.rst": ["A title", "One x three.", "x"],
-        "a.py": ["comment: one comment", "comment: another", "A docstring of it.", "a longer string here"],
+        "a.py": ["comment: one comment", "comment: another", "A docstring of it.", "a longer string # here"],
         "a.h": ["comment: one * comment", "comment: another", "a longer string here"],
         "a.toml": ["comment: one comment", "comment: another", "a longer string here"],
     }
