@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib.util
 import json
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -94,6 +95,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         items[:] = [item for item in items if item not in set(left_out)]
         config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let one worker compile a module while the others wait: they load what it has written."""
+    with ExitStack() as locked:
+        if isinstance(collector, pytest.Module):
+            file = locked.enter_context(collector.path.open())
+            fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -226,8 +239,9 @@ def programs() -> Iterator[Any]:
     """Return a process that runs many short programs of the facade, each in a fork of it."""
     from support.programs_in_forks import Programs
 
-    of_the_package = [f"ascend_rt.{name}" for name in ("sim", "stream", "transfer", "_generated.functions")]
-    programs = Programs("numpy", "argparse", "dataclasses", "hashlib", "traceback", *of_the_package)
+    of_python = ("dataclasses", "hashlib", "html", "pickle", "pkgutil", "platform", "statistics", "traceback")
+    names = ("_runtime.selection", "stream", "transfer", "_generated.functions", "testing.leaks", "cli.check")
+    programs = Programs("numpy", *of_python, *(f"ascend_rt.{name}" for name in names))
     yield programs
     programs.close()
 
@@ -242,7 +256,8 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., A
     from support import vendor
     from support.programs_in_forks import Programs
 
-    programs = Programs("support.raw", "ascend_rt_measure.verify.player", directory=HERE)
+    of_the_package = [f"ascend_rt.{name}" for name in ("_runtime.selection", "_generated.functions")]
+    programs = Programs("support.raw", "ascend_rt_measure.verify.player", *of_the_package, directory=HERE)
     script = tmp_path_factory.mktemp("programs") / "program.py"
 
     def run(

@@ -146,11 +146,11 @@ def test_a_report_that_has_nowhere_to_go_is_refused_at_once(monkeypatch: pytest.
     assert not (tmp_path / "started").exists()
 
 
-def test_the_page_needs_its_extra_before_the_program_starts(run, tmp_path: Path) -> None:
+def test_the_page_needs_its_extra_before_the_program_starts(interpreter, tmp_path: Path) -> None:
     code = "import importlib.util as util, sys\nfind = util.find_spec\n"
     code += "util.find_spec = lambda name, *rest: None if name == 'jinja2' else find(name, *rest)\n"
     code += "from ascend_rt.cli import main; sys.exit(main(['check', '--format=html', '-c', \"open('started', 'w')\"]))"
-    done = run("-c", code, ASCEND_RT_BACKEND="sim")
+    done = interpreter("-c", code, ASCEND_RT_BACKEND="sim")
     assert done.returncode == 3
     assert done.stderr == ("ascend-rt: --format html needs jinja2: pip install '.[check]' in a checkout of ascend_rt\n")
     assert not (tmp_path / "started").exists()
