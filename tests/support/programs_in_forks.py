@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -32,6 +32,9 @@ class Ended(NamedTuple):
     stderr: str
 
 
+CHECKS = ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_CHECK_WRAPS", "ASCEND_RT_CHECK_HOST_THREADS")  # replace locks at import
+
+
 class Programs:
     """The process that forks; it starts with the first program.
 
@@ -41,11 +44,13 @@ class Programs:
         What the process imports before it forks.
     directory : Path, optional
         Where the process and its programs run, and find modules; without it each program does in that of its script.
+    imports_depend_on : sequence of str, optional
+        Environment variables: the programs have one process for each combination of their values.
     """
 
-    def __init__(self, *modules: str, directory: Path | None = None) -> None:
-        self._modules, self._directory = modules, directory
-        self._server: subprocess.Popen[str] | None = None
+    def __init__(self, *modules: str, directory: Path | None = None, imports_depend_on: Sequence[str] = ()) -> None:
+        self._modules, self._directory, self._imports_depend_on = modules, directory, imports_depend_on
+        self._servers: dict[tuple[str, ...], subprocess.Popen[str]] = {}
         self._files = tempfile.TemporaryDirectory(prefix="ascend_rt-")  # for the files of programs
 
     def run(
@@ -57,14 +62,10 @@ class Programs:
         standard_input: str = "",
     ) -> Ended:
         """Run what ``python`` runs with these arguments: a script, ``-c`` or ``-m``; with more variables."""
-        if self._server is None:
-            command = [sys.executable, __file__, *self._modules]
-            started_with = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-            self._server = subprocess.Popen(
-                command, stdin=-1, stdout=-1, text=True, env=started_with, cwd=self._directory, start_new_session=True
-            )
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
+        environment = {**environment, **(variables or {})}
+        server = self._server(environment)
+        assert server.stdin is not None
+        assert server.stdout is not None
         files = [Path(self._files.name, name) for name in ("input", "output", "errors")]
         files[0].write_text(standard_input, encoding="utf-8")
         of_script = None if arguments[0] in ("-c", "-m") else Path(arguments[0]).parent
@@ -73,24 +74,34 @@ class Programs:
             "arguments": [str(each) for each in arguments],
             "directory": str(directory),
             "path": str(self._directory or of_script or directory),
-            "environment": {**environment, **(variables or {})},
+            "environment": environment,
             "files": [str(file) for file in files],
         }
         try:
-            print(json.dumps(job), file=self._server.stdin, flush=True)
-            pid, status = map(int, self._server.stdout.readline().split())
+            print(json.dumps(job), file=server.stdin, flush=True)
+            pid, status = map(int, server.stdout.readline().split())
         except BaseException:  # a time limit, for instance: the program may still run
             self.close()
             raise
         output, errors = (file.read_text(encoding="utf-8", errors="backslashreplace") for file in files[1:])
         return Ended(pid, status, output, errors)
 
+    def _server(self, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+        values = tuple(environment.get(name, "") for name in self._imports_depend_on)
+        if values not in self._servers:
+            command = [sys.executable, __file__, *self._modules]
+            env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **dict(zip(self._imports_depend_on, values, strict=True))}
+            self._servers[values] = subprocess.Popen(
+                command, stdin=-1, stdout=-1, text=True, env=env, cwd=self._directory, start_new_session=True
+            )
+        return self._servers[values]
+
     def close(self) -> None:
         """End the process, and a program that may still run."""
-        if self._server is not None:
-            os.killpg(self._server.pid, signal.SIGKILL)
-            self._server.wait()
-            self._server = None
+        while self._servers:
+            _, server = self._servers.popitem()
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
 
 
 def _end_with_parent() -> None:

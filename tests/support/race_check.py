@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from support.programs_in_forks import Programs
+from support.programs_in_forks import CHECKS, Programs
+
+from ascend_rt import _MODULE_OF
 
 PRELUDE = """
 import os, threading
@@ -52,8 +54,11 @@ def finish():
         stream.synchronize()
 """
 
-# The check follows the locks that the package makes, so it is imported in each program.
-_programs = Programs("numpy", "cffi", "asyncio", "csv", "logging", "traceback")
+_programs = Programs(
+    *("numpy", "cffi", "asyncio", "csv", "logging", "traceback", "ascend_rt._runtime.selection"),
+    *sorted({f"ascend_rt.{name}" for name in _MODULE_OF.values()}),
+    imports_depend_on=CHECKS,
+)
 
 
 def findings_of(program: str, variables: Mapping[str, str] | None = None) -> list[dict[str, Any]]:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.programs_in_forks import CHECKS, Programs
 
 from ascend_rt.enums import SimExit
 
@@ -217,6 +217,9 @@ stream.synchronize()
 }
 
 
+_programs = Programs("queue", "subprocess", "ascend_rt.stream", "ascend_rt.notify", imports_depend_on=CHECKS)
+
+
 class Ended:
     """A program that has run with the check."""
 
@@ -226,14 +229,7 @@ class Ended:
         findings = directory / "findings"
         findings.mkdir()
         environment = os.environ | {"ASCEND_RT_SIM_CHECK": check, "ASCEND_RT_SIM_CHECK_DIRECTORY": str(findings)}
-        self.done = subprocess.run(
-            [sys.executable, self.path],
-            env=environment | variables,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        self.done = _programs.run(self.path, environment=environment, variables=variables)
         lines = [json.loads(line) for file in findings.iterdir() for line in file.read_text().splitlines()]
         self.found: list[dict[str, Any]] = [line for line in lines if line["kind"] not in ("process", "end")]
 

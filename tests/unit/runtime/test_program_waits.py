@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.simulator("internals")
+
+OutputOf = Callable[[str], list[str]]
 
 PRELUDE = """\
 import sys, time
@@ -60,16 +62,22 @@ OTHERS = (
 )
 
 
-def output_of(directory: Path, body: str) -> list[str]:
-    path = directory / "program.py"
-    path.write_text(PRELUDE + body, encoding="utf-8")
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+@pytest.fixture
+def output_of(tmp_path: Path, run: Callable[..., Any]) -> OutputOf:
+    """Return a function that runs a program and returns the lines that it prints."""
+
+    def run_program(body: str) -> list[str]:
+        path = tmp_path / "program.py"
+        path.write_text(PRELUDE + body, encoding="utf-8")
+        done = run(path)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+    return run_program
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_wait_for_another_thread_is_certain(tmp_path: Path, wait: str) -> None:
+def test_a_wait_for_another_thread_is_certain(tmp_path: Path, output_of: OutputOf, wait: str) -> None:
     body = f"""
 lock.acquire(), rlock.acquire()
 def run():
@@ -81,11 +89,11 @@ print(f"{{function}}, {{awaited}}".replace(program_waits.agent(threading.get_ide
 print(*places, sep="\\n")
 """
     line = len(PRELUDE.splitlines()) + 4
-    assert output_of(tmp_path, body) == [WAITS[wait], f"{tmp_path / 'program.py'}:{line} in run"]
+    assert output_of(body) == [WAITS[wait], f"{tmp_path / 'program.py'}:{line} in run"]
 
 
 @pytest.mark.parametrize("wait", OTHERS)
-def test_a_wait_that_may_end_by_itself_is_not(tmp_path: Path, wait: str) -> None:
+def test_a_wait_that_may_end_by_itself_is_not(output_of: OutputOf, wait: str) -> None:
     body = f"""
 lock.acquire()
 other = begin(lambda: {wait})
@@ -94,10 +102,10 @@ for _ in range(10):
     assert look_for(1) == {{certain.ident}}
 print(other.is_alive())
 """
-    assert output_of(tmp_path, body) == ["True"]
+    assert output_of(body) == ["True"]
 
 
-def test_a_lock_that_changes_hands_is_never_certain(tmp_path: Path) -> None:
+def test_a_lock_that_changes_hands_is_never_certain(output_of: OutputOf) -> None:
     body = """
 is_over = False
 def play():
@@ -113,10 +121,10 @@ for player in players:
     player.join()
 print("over")
 """
-    assert output_of(tmp_path, body) == ["over"]
+    assert output_of(body) == ["over"]
 
 
-def test_a_signal_handler_may_end_any_wait_of_the_main_thread(tmp_path: Path) -> None:
+def test_a_signal_handler_may_end_any_wait_of_the_main_thread(output_of: OutputOf) -> None:
     body = """
 import signal
 signal.signal(signal.SIGUSR1, lambda *_: event.set())
@@ -130,10 +138,10 @@ begin(watch)
 event.wait()
 print(any(found))
 """
-    assert output_of(tmp_path, body) == ["False"]
+    assert output_of(body) == ["False"]
 
 
-def test_a_checked_lock_is_like_a_lock(tmp_path: Path) -> None:
+def test_a_checked_lock_is_like_a_lock(output_of: OutputOf) -> None:
     body = """
 assert lock.acquire(False) and not lock.acquire(False) and not lock.acquire(timeout=0.01) and lock.locked()
 lock.release()
@@ -149,4 +157,4 @@ for each in (lock, rlock):
         print(error)
 print(repr(lock).startswith("<unlocked _thread.lock"))
 """
-    assert output_of(tmp_path, body) == ["release unlocked lock", "cannot release un-acquired lock", "True"]
+    assert output_of(body) == ["release unlocked lock", "cannot release un-acquired lock", "True"]
