@@ -7,7 +7,6 @@ It aborts nothing. It names in one warning the objects that it cannot give back.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.programs_in_forks import Ended, Programs
 
 # Every script has a device, a stream and an event that is never recorded. Pending work is waited for briefly here.
 START = """
@@ -76,21 +76,16 @@ HELD = {
     """,
 }
 
-Finished = Callable[..., "subprocess.CompletedProcess[str]"]
+Finished = Callable[..., Ended]
 
 
 @pytest.fixture
-def finish(tmp_path: Path) -> Finished:
+def finish(tmp_path: Path, programs: Programs) -> Finished:
     """Return a function that runs a script in a separate process, which must end."""
-
-    def run(script: str, start: str = START) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", start + textwrap.dedent(script)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-
-    return run
+    return lambda script, start=START: programs.run("-c", start + textwrap.dedent(script), directory=tmp_path)
 
 
-def warning_of(ended: subprocess.CompletedProcess[str]) -> str:
+def warning_of(ended: Ended) -> str:
     """Return the text of the one warning that is all the process printed."""
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
     found = re.fullmatch(r"\S+lifecycle\.py:\d+: AclWarning: ([^\n]+)\n(  warnings\.warn\([^\n]*\n)?", ended.stderr)
@@ -350,7 +345,7 @@ def vendor(build: Any, vendor_source: Any, declarations: Any, declared: Any, tmp
     return make
 
 
-def end_of(ended: subprocess.CompletedProcess[str]) -> list[str]:
+def end_of(ended: Ended) -> list[str]:
     """Return what a look-alike was asked for at the end, after the program's last line."""
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.partition("end\n")[2].split()
