@@ -9,16 +9,18 @@ import importlib.util
 import json
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from support.programs_in_forks import Programs
 
 if importlib.util.find_spec("ascend_rt_measure") is None:
     raise pytest.UsageError("the tests need what plays recorded calls: pip install ./measure")
@@ -325,38 +327,45 @@ for line in sys.stdin:
 class Process:
     """The second process, of another user if that is asked for, which only root can do."""
 
-    def __init__(self, environment: dict[str, str], user: int | None = None) -> None:
-        env = {**os.environ, **environment}
-        command = [sys.executable, "-c", OTHER, *([] if user is None else [str(user)])]
-        self.child = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=HERE, env=env)
-        started.add(self.child.pid)
+    def __init__(self, programs: Programs, directory: Path, environment: dict[str, str], user: int | None) -> None:
+        self._programs, self._is_over = programs, False
+        files = [directory / name for name in ("input", "output", "errors")]
+        for file in files[:2]:
+            os.mkfifo(file)
+        arguments = ["-c", OTHER, *([] if user is None else [str(user)])]
+        self._started = programs.start(
+            *arguments, files=files, environment={**os.environ, **environment}, directory=HERE
+        )
+        self.pid = self._started.pid
+        started.add(self.pid)
+        self._input, self._output = files[0].open("w"), files[1].open()
 
     def __call__(self, expression: str) -> str:
-        assert self.child.stdin is not None
-        assert self.child.stdout is not None
-        self.child.stdin.write(expression + "\n")
-        self.child.stdin.flush()
-        return self.child.stdout.readline().strip()
+        print(expression, file=self._input, flush=True)
+        return self._output.readline().strip()
 
     def end(self) -> None:
         """Let the process come to its end, if it has not been killed."""
-        assert self.child.stdin is not None
-        self.child.stdin.close()
-        assert self.child.wait(timeout=60) in (0, -signal.SIGKILL)
+        self._input.close()
+        if not self._is_over:
+            assert self._programs.wait(self._started) in (0, -signal.SIGKILL)
+            self._is_over = True
+        self._output.close()
 
     def kill(self) -> None:
         """End the process without letting it clean up."""
-        self.child.kill()
-        self.child.wait()
+        os.kill(self.pid, signal.SIGKILL)
+        self._programs.wait(self._started)
+        self._is_over = True
 
 
 @pytest.fixture
-def new_process() -> Iterator[Callable[..., Process]]:
+def new_process(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Process]]:
     """Return a function that starts another process, with more environment variables, which sets device 0."""
     processes: list[Process] = []
 
     def start(user: int | None = None, **environment: str) -> Process:
-        processes.append(Process(environment, user))
+        processes.append(Process(programs, tmp_path_factory.mktemp("process"), environment, user))
         return processes[-1]
 
     yield start

@@ -115,7 +115,7 @@ def test_a_process_that_ends_without_destroying_leaves_nothing(process) -> None:
 
 
 def shared_by(process: Any) -> list[Path]:
-    return list(Path("/dev/shm").glob(f"ascend_rt-{process.child.pid}.*"))
+    return list(Path("/dev/shm").glob(f"ascend_rt-{process.pid}.*"))
 
 
 @pytest.mark.simulator("internals")
@@ -217,7 +217,7 @@ def test_a_wait_from_before_the_export_passes_too(lib, ffi, stream, notify, proc
 def test_only_processes_that_were_named_may_import(lib, ffi, notify, process) -> None:
     key = export(lib, ffi, notify, lib.ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT)
     assert process(IMPORT.format(key=key)) == "207006"
-    pid = ffi.new("int32_t[1]", [process.child.pid])
+    pid = ffi.new("int32_t[1]", [process.pid])
     assert lib.aclrtNotifySetImportPid(notify, pid, 1) == 0
     assert process(IMPORT.format(key=key)) == "0"
     assert process(GIVE_BACK) == "0"

@@ -32,6 +32,13 @@ class Ended(NamedTuple):
     stderr: str
 
 
+class Started(NamedTuple):
+    """A program that may still run: its parent, and its number."""
+
+    server: subprocess.Popen[str]
+    pid: int
+
+
 CHECKS = ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_CHECK_WRAPS", "ASCEND_RT_CHECK_HOST_THREADS")  # replace locks at import
 
 
@@ -62,29 +69,48 @@ class Programs:
         standard_input: str = "",
     ) -> Ended:
         """Run what ``python`` runs with these arguments: a script, ``-c`` or ``-m``; with more variables."""
-        environment = {**environment, **(variables or {})}
-        server = self._server(environment)
-        assert server.stdin is not None
-        assert server.stdout is not None
         files = [Path(self._files.name, name) for name in ("input", "output", "errors")]
         files[0].write_text(standard_input, encoding="utf-8")
+        started = self.start(
+            *arguments, files=files, environment={**environment, **(variables or {})}, directory=directory
+        )
+        code = self.wait(started)
+        output, errors = (file.read_text(encoding="utf-8", errors="backslashreplace") for file in files[1:])
+        return Ended(started.pid, code, output, errors)
+
+    def start(
+        self,
+        *arguments: str | Path,
+        files: Sequence[Path],
+        environment: Mapping[str, str] = os.environ,
+        directory: Path | None = None,
+    ) -> Started:
+        """Start a program whose standard input, output and errors are these files."""
+        server = self._server(environment)
         of_script = None if arguments[0] in ("-c", "-m") else Path(arguments[0]).parent
         directory = directory or self._directory or of_script
         job = {
             "arguments": [str(each) for each in arguments],
             "directory": str(directory),
             "path": str(self._directory or of_script or directory),
-            "environment": environment,
+            "environment": dict(environment),
             "files": [str(file) for file in files],
         }
+        return Started(server, self._ask(server, job))
+
+    def wait(self, started: Started) -> int:
+        """Wait until the program has ended, and return its code."""
+        return self._ask(started.server, started.pid)
+
+    def _ask(self, server: subprocess.Popen[str], request: object) -> int:
+        assert server.stdin is not None
+        assert server.stdout is not None
         try:
-            print(json.dumps(job), file=server.stdin, flush=True)
-            pid, status = map(int, server.stdout.readline().split())
+            print(json.dumps(request), file=server.stdin, flush=True)
+            return int(server.stdout.readline())
         except BaseException:  # a time limit, for instance: the program may still run
             self.close()
             raise
-        output, errors = (file.read_text(encoding="utf-8", errors="backslashreplace") for file in files[1:])
-        return Ended(pid, status, output, errors)
 
     def _server(self, environment: Mapping[str, str]) -> subprocess.Popen[str]:
         values = tuple(environment.get(name, "") for name in self._imports_depend_on)
@@ -112,13 +138,14 @@ def _end_with_parent() -> None:
 
 
 def _next_job() -> dict[str, Any] | None:
-    """Return a job in a child for each line, and in the parent None at the end."""
-    for line in sys.stdin:
-        child = os.fork()
-        if not child:
+    """Return each job in a child, and in the parent None at the end; a number is of a child to be waited for."""
+    for request in map(json.loads, sys.stdin):
+        if isinstance(request, int):
+            answer = os.waitstatus_to_exitcode(os.waitpid(request, 0)[1])
+        elif not (answer := os.fork()):
             _end_with_parent()
-            return dict(json.loads(line))
-        print(child, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            return dict(request)
+        print(answer, flush=True)
     return None
 
 

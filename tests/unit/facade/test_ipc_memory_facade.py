@@ -168,8 +168,7 @@ def test_a_cycle_lets_go_of_memory(device: Device, process: Any) -> None:
 
 def test_memory_outlives_the_process_that_exports_it(device: Device, process: Any) -> None:
     with IpcMemory.open(literal_eval(process(EXPORT)), SIZE) as memory:
-        process.child.stdin.close()
-        assert process.child.wait(timeout=60) == 0
+        process.end()
         fill(memory, 5)
         assert set(read(memory)) == {5}
 
