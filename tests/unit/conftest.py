@@ -126,8 +126,22 @@ def runs_of_pytest() -> Iterator[Programs]:
     programs.close()
 
 
+@pytest.fixture(scope="session")
+def runs_of_check() -> Iterator[Programs]:
+    """Return a process that forks for each ``ascend-rt check``."""
+    programs = Programs("pickle", "platform", "statistics", "traceback", "ascend_rt.cli.check", "ascend_rt.cli.run")
+    yield programs
+    programs.close()
+
+
 @pytest.fixture
-def run(tmp_path: Path, environment: dict[str, str], programs: Programs, runs_of_pytest: Programs) -> Run:
+def run(
+    tmp_path: Path,
+    environment: dict[str, str],
+    programs: Programs,
+    runs_of_pytest: Programs,
+    runs_of_check: Programs,
+) -> Run:
     """Return a function that runs a program in that environment and outside the source tree.
 
     The arguments are those of Python; it runs in a fork of a process that has imported the package, or pytest.
@@ -135,7 +149,11 @@ def run(tmp_path: Path, environment: dict[str, str], programs: Programs, runs_of
 
     def run_program(*arguments: str | Path, **variables: str | Path) -> Ended:
         added = {name: str(value) for name, value in variables.items()}
-        server = runs_of_pytest if arguments[:2] == ("-m", "pytest") else programs
+        server = programs
+        if arguments[:2] == ("-m", "pytest"):
+            server = runs_of_pytest
+        elif arguments[:3] == ("-m", "ascend_rt", "check"):
+            server = runs_of_check
         return server.run(*arguments, directory=tmp_path, environment=environment, variables=added)
 
     return run_program
