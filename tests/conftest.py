@@ -12,7 +12,7 @@ import signal
 import sys
 import textwrap
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,8 @@ def pytest_make_collect_report(
     with ExitStack() as locked:
         if isinstance(collector, pytest.Module):
             file = locked.enter_context(collector.path.open())
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(OSError):  # some file systems lock only what is open for writing
+                fcntl.flock(file, fcntl.LOCK_EX)
         return (yield)
 
 

@@ -16,8 +16,10 @@ pytestmark = pytest.mark.simulator("internals")
 
 KiB = 1 << 10
 
-LOCAL = ("NUMERIC", "MONETARY", "TIME", "MESSAGES", "PAPER", "NAME", "ADDRESS", "TELEPHONE", "MEASUREMENT")
-CATEGORIES = dict.fromkeys(("CTYPE", "COLLATE"), "POSIX") | dict.fromkeys((*LOCAL, "IDENTIFICATION"), "de_DE")
+# From which locale each category comes.
+CATEGORIES = dict.fromkeys(("NUMERIC", "MONETARY", "TIME", "MESSAGES", "PAPER", "NAME", "ADDRESS"), "de_DE")
+CATEGORIES |= dict.fromkeys(("TELEPHONE", "MEASUREMENT", "IDENTIFICATION"), "de_DE")
+CATEGORIES |= dict.fromkeys(("CTYPE", "COLLATE"), "POSIX")
 
 SCRIPT = """
     import locale
