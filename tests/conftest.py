@@ -240,11 +240,10 @@ def text():
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Any]:
     """Return a process that runs many short programs of the facade, each in a fork of it."""
-    from support.programs_in_forks import Programs
+    from support.programs_in_forks import Programs, facade
 
-    names = ("_runtime.selection", "sim", "stream", "transfer", "_generated.functions")
-    of_the_package = [f"ascend_rt.{name}" for name in names]
-    programs = Programs("numpy", "argparse", "dataclasses", "hashlib", "pkgutil", "traceback", *of_the_package)
+    others = ("numpy", "argparse", "dataclasses", "hashlib", "pkgutil", "traceback")
+    programs = Programs(*others, *facade(), "ascend_rt._runtime.selection", "ascend_rt._generated.functions")
     yield programs
     programs.close()
 

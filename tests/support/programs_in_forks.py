@@ -42,6 +42,13 @@ class Started(NamedTuple):
 CHECKS = ("ASCEND_RT_SIM_CHECK", "ASCEND_RT_CHECK_WRAPS", "ASCEND_RT_CHECK_HOST_THREADS")  # replace locks at import
 
 
+def facade() -> list[str]:
+    """Return the modules of all that ``from ascend_rt import *`` brings."""
+    from ascend_rt import _MODULE_OF
+
+    return sorted({f"ascend_rt.{name}" for name in _MODULE_OF.values()})
+
+
 class Programs:
     """The process that forks; it starts with the first program.
 

@@ -13,9 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from support.programs_in_forks import CHECKS, Programs
-
-from ascend_rt import _MODULE_OF
+from support.programs_in_forks import CHECKS, Programs, facade
 
 PRELUDE = """
 import os, threading
@@ -56,7 +54,7 @@ def finish():
 
 _programs = Programs(
     *("numpy", "cffi", "asyncio", "csv", "logging", "traceback", "ascend_rt._runtime.selection"),
-    *sorted({f"ascend_rt.{name}" for name in _MODULE_OF.values()}),
+    *facade(),
     imports_depend_on=CHECKS,
 )
 
