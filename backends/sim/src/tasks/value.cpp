@@ -133,8 +133,9 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
             return;  // without any of them
         }
         const auto first = static_cast<std::size_t>(history.done.rend() - satisfied);
-        core_.note_edges(values_.candidates(history, first, value_, flag_, call_), {history.done[first].task},
-                         {{}, stream.point(*this), Ordering::Value});
+        const Point own = stream.point(*this);
+        core_.note_edges(values_.candidates(history, first, value_, flag_, own, call_), {history.done[first].task},
+                         {{}, own, Ordering::Value});
     }
     Waiters &waiters() override { return values_.waiters_; }
 
@@ -148,11 +149,14 @@ class ValueWaitTask final : public ConditionTask, public TaskDetails {
 };
 
 std::vector<Share> Values::candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
-                                      std::uint64_t call) {
+                                      const Point &wait, std::uint64_t call) {
     std::vector<Written> called(of.done.begin() + static_cast<std::ptrdiff_t>(from), of.done.end());
     called.insert(called.end(), of.queued.begin(), of.queued.end());
     called.erase(std::remove_if(called.begin(), called.end(),
-                                [&](const Written &it) { return !is_satisfied(it.value, value, flag); }),
+                                [&](const Written &it) {
+                                    const bool is_behind = it.task.stream == wait.stream && it.call > call;
+                                    return is_behind || !is_satisfied(it.value, value, flag);
+                                }),
                  called.end());
     std::stable_sort(called.begin(), called.end(),
                      [](const Written &one, const Written &other) { return one.call < other.call; });

@@ -49,10 +49,10 @@ class Values final : public ReleaseListener {
         std::vector<Written> queued{};
     };
     static constexpr std::size_t kMostWritten = 4096;
-    // Writes that may satisfy a wait: the first of each stream that was called before it, or the first one after it.
-    // The choice between them depends on the schedule.
+    // Writes that may satisfy a wait: the first of each stream that was called before it, or the first one after it,
+    // but none behind it in its stream. The choice between them depends on the schedule.
     static std::vector<Share> candidates(const History &of, std::size_t from, std::uint64_t value, std::uint32_t flag,
-                                         std::uint64_t call);
+                                         const Point &wait, std::uint64_t call);
 
     std::map<std::uintptr_t, History> written_ GUARDED_BY(engine_lock);
     std::uint64_t calls_ GUARDED_BY(engine_lock) = 0;
