@@ -26,7 +26,9 @@ void Core::note_edges(const std::vector<Share> &shares, const std::vector<Point>
         return;
     }
     for (const Share &it : shares) {
-        const bool is_taken = std::find(taken.begin(), taken.end(), it.task) != taken.end();
+        const bool is_taken = std::any_of(taken.begin(), taken.end(), [&](const Point &newest) {
+            return newest.stream == it.task.stream && newest.sequence >= it.task.sequence;
+        });
         edge.before = it.task;
         edge.weight = it.weight;
         edge.choice = is_taken ? Edge::Choice::Taken : Edge::Choice::Other;

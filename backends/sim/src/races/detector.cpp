@@ -303,15 +303,16 @@ void Detector::order(const Edge &edge) {
         return it.stream == edge.before.stream && it.sequence == edge.before.sequence;
     });
     const bool is_fallback = edge.choice == Edge::Choice::Fallback;
+    const bool is_certain = edge.choice == Edge::Choice::Taken;
     const std::uint64_t group = edge.choice == Edge::Choice::Sole ? 0 : group_of(edge.after);
     if (action == nullptr && (!is_early || group != 0)) {
-        lane.add_early(
-            {edge.before.stream, edge.before.sequence, 0, is_implied, group, is_fallback, edge.weight, edge.needed});
+        lane.add_early({edge.before.stream, edge.before.sequence, 0, is_implied, group, is_fallback, is_certain,
+                        edge.weight, edge.needed});
     } else if (action != nullptr) {
         const auto waited = lane.waits.find(edge.after.sequence);
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
-        action->after.push_back(
-            {edge.before.stream, edge.before.sequence, wait, is_implied, group, is_fallback, edge.weight, edge.needed});
+        action->after.push_back({edge.before.stream, edge.before.sequence, wait, is_implied, group, is_fallback,
+                                 is_certain, edge.weight, edge.needed});
     }
 }
 
@@ -499,7 +500,7 @@ void Detector::see(Owned action) {
             parking_.push_back(&lane);
         }
         lane.parked.push_back(std::move(action));
-        if (is_first && drop_later_members(lane)) {
+        if (is_first) {
             retry_parked();
         }
         return;
@@ -561,10 +562,11 @@ bool Detector::comes_after(const Lane &lane, const Lane &other, std::vector<cons
         return false;
     }
     seen.push_back(&lane);
-    const std::vector<Before> &after = lane.parked.front()->after;
-    return std::any_of(after.begin(), after.end(), [&](const Before &it) {
+    const Action &first = *lane.parked.front();
+    return std::any_of(first.after.begin(), first.after.end(), [&](const Before &it) {
         const Lane *const source = find_lane(it.stream);
-        return !is_taken_in(lane, it) && (source == &other || comes_after(*source, other, seen));
+        return !is_taken_in(lane, it) && is_member(first, it) &&
+               (source == &other || comes_after(*source, other, seen));
     });
 }
 
@@ -574,7 +576,7 @@ bool Detector::drop_later_members(Lane &lane) {
     std::vector<Before> &after = lane.parked.front()->after;
     const auto is_later = [&](const Before &it) {
         std::vector<const Lane *> seen;
-        return it.group != 0 && !it.is_fallback && !is_taken_in(lane, it) &&
+        return it.group != 0 && !it.is_fallback && !it.is_certain && !is_taken_in(lane, it) &&
                comes_after(*find_lane(it.stream), lane, seen);
     };
     const auto kept = std::remove_if(after.begin(), after.end(), is_later);
@@ -587,7 +589,8 @@ void Detector::drop_open_members(Action &action) const {
     std::vector<Before> &after = action.after;
     after.erase(std::remove_if(after.begin(), after.end(),
                                [&](const Before &it) {
-                                   return it.group != 0 && !it.is_fallback && !is_taken_in(*action.lane, it);
+                                   return it.group != 0 && !it.is_fallback && !it.is_certain &&
+                                          !is_taken_in(*action.lane, it);
                                }),
                 after.end());
 }

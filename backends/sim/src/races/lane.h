@@ -28,6 +28,7 @@ struct Before {
     // 0: no other could.
     std::uint64_t group = 0;
     bool is_fallback = false;  // counts if the other members of the group are not enough
+    bool is_certain = false;   // ran before the wait in this run
     std::uint64_t weight = 1;  // number that the task adds,
     std::uint64_t needed = 1;  // and the sum that is enough
 };
