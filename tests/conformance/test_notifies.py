@@ -187,6 +187,11 @@ assert wait(BITS, 0x10)
 assert not wait(BIGGER, 0x12, clear=1)
 record(SET, 0x20); assert passes()
 assert wait(EQUAL, 0)  # cleared by the wait
+record(SET, 3)
+assert not wait(LESS, 3)
+clearing = ffi.new("aclrtCntNotifyWaitInfo *", [AT_LEAST, 2, 0, 1])
+assert lib.aclrtCntNotifyWaitWithTimeout(counter, a, clearing) == 0
+assert passes()
 assert not wait(EQUAL, 5, timeout=1)
 assert lib.aclrtSynchronizeStream(b) == 107020
 record(SET, 9)

@@ -108,6 +108,10 @@ ORDERED = {
         + LOOK
         + "k.record(b)\n"
     ),
+    "notify that its waiting stream records later": (
+        NOTIFY + "n.wait(b)\n" + READ + "n.record(b)\n" + WRITE + "n.record(a)\n"
+    ),
+    "value that its waiting stream writes later": (WORD + AWAIT + READ + SET.replace("raw(a)", "raw(b)") + WRITE + SET),
     "notify that a graph waits for, too": (
         NOTIFY
         + "with c.capture() as g:\n    n.wait(c)\n"
@@ -551,6 +555,49 @@ COUNTED = {
         + "n.record(1, a, operation='and')\nn.wait(1, b, condition='==')\n"
         + READ,
         [],
+    ),
+    "record behind the wait in its stream": (
+        "n.wait(1, b)\n" + READ + "n.record(1, b, operation='add')\n" + WRITE_D + ADDS["d"],
+        [],
+    ),
+    "records behind waits for each other": (
+        "k = CountingNotify()\n"
+        + WRITE_D
+        + "n.wait(1, d); k.wait(1, b)\n"
+        + READ
+        + "n.record(1, b, operation='add'); k.record(3, d, operation='add')\n"
+        + ADDS["a"],
+        [],
+    ),
+    "set behind a wait, and added to": (
+        "n.wait(1, d); n.record(1, d)\n" + WRITE_D + ADDS["a"] + "n.wait(2, b, condition='==')\n" + READ + ADDS["d"],
+        [],
+    ),
+    "bit that a sum contains": (
+        WRITE_D
+        + "n.record(3, d, operation='add')\n"
+        + "n.record(1, b, operation='add'); n.record(1, b, operation='or'); n.wait(2, b)\n"
+        + READ,
+        [],
+    ),
+    "cleared by another wait": (
+        WRITE_D + "n.wait(1, d, clear=True)\nn.record(1, b, operation='add'); n.wait(0, b, condition='==')\n" + READ,
+        [],
+    ),
+    "reset for a wait that is called first": (
+        "n.record(1, b, operation='add'); n.wait(0, b, condition='==')\n" + READ + WRITE_D + "n.reset(d)\n",
+        [],
+    ),
+    "cleared for a wait behind another one": (
+        ADDS["d"]
+        + "n.wait(3, b)\n"
+        + ADDS["d"]
+        + "n.wait(1, b, clear=True)\n"
+        + READ
+        + ADDS["d"]
+        + WRITE_D
+        + "n.record(2, d, operation='add')\n",
+        ["write after read: read, write"],
     ),
     "many": (
         f"for i in range(700): {ADDS['c']}" + WRITE_D + ADDS["d"] + "n.wait(701, b)\n" + READ,

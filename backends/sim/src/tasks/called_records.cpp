@@ -98,7 +98,9 @@ bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info) {
 }
 
 bool CalledRecords::is_in_order(const Stream &stream) {
-    has_order_ = has_order_ && stream.executes_tasks;
+    if (!stream.executes_tasks) {
+        end_order();
+    }
     return has_order_;
 }
 
@@ -106,33 +108,78 @@ void CalledRecords::note_record(const Stream &stream, const aclrtCntNotifyRecord
     if (!is_in_order(stream)) {
         return;
     }
-    for (auto it = records_.rbegin(); sets(info) && it != records_.rend(); ++it) {
-        if (!sets(it->info) || it->info.value != info.value) {
+    const Record record{stream.next(), info};
+    if (is_blocked(record.task)) {
+        held_.push_back(record);
+        return;
+    }
+    add(record);
+    settle();
+}
+
+void CalledRecords::note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) {
+    if (is_in_order(stream)) {
+        waits_.push_back({stream.next(), info, std::nullopt});
+        settle();
+    }
+}
+
+// Returns whether an unbound wait precedes the task in its stream: the records behind it cannot satisfy it, and run
+// after those that do.
+bool CalledRecords::is_blocked(const Point &task) const {
+    return std::any_of(waits_.begin(), waits_.end(), [&](const Wait &it) {
+        return !it.binding && it.task.stream == task.stream && it.task.sequence < task.sequence;
+    });
+}
+
+void CalledRecords::add(const Record &record) {
+    for (auto it = records_.rbegin(); sets(record.info) && it != records_.rend(); ++it) {
+        if (!sets(it->info) || it->info.value != record.info.value) {
             break;
         }
-        if (it->task.stream == stream.serial) {
+        if (it->task.stream == record.task.stream) {
             return;  // satisfies nothing that the earlier one would not
         }
     }
     if (records_.size() >= kMostRecords) {
         shorten();
     }
-    records_.push_back({stream.next(), info});
-    for (Wait &wait : waits_) {
-        settle(wait);
-    }
+    records_.push_back(record);
 }
 
-void CalledRecords::note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) {
-    if (is_in_order(stream)) {
-        waits_.push_back({stream.next(), info, std::nullopt});
-        settle(waits_.back());
-    }
+// Adds the records whose wait has been bound. Returns whether there were any.
+bool CalledRecords::release() {
+    const auto blocked =
+        std::stable_partition(held_.begin(), held_.end(), [&](const Record &it) { return !is_blocked(it.task); });
+    const std::vector<Record> released(held_.begin(), blocked);
+    held_.erase(held_.begin(), blocked);
+    std::for_each(released.begin(), released.end(), [&](const Record &it) { add(it); });
+    return !released.empty();
 }
 
-void CalledRecords::settle(Wait &wait) {
-    if (!wait.binding && (wait.binding = bind(wait.info)) && wait.info.isClear != 0) {
-        records_.clear();
+// Binds the waits that can be, each after those before it in its stream. One that clears the number is like a record
+// for those after it.
+void CalledRecords::settle() {
+    bool goes_on = true;
+    while (std::exchange(goes_on, false)) {
+        bool has_bound = false;
+        std::vector<std::uint64_t> blocked;  // streams
+        for (Wait &wait : waits_) {
+            if (wait.binding || std::find(blocked.begin(), blocked.end(), wait.task.stream) != blocked.end()) {
+                continue;
+            }
+            wait.binding = bind(wait.info);
+            if (!wait.binding) {
+                blocked.push_back(wait.task.stream);
+                continue;
+            }
+            has_bound = true;
+            if (wait.info.isClear != 0) {
+                records_ = {{wait.task, {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0}}};
+                goes_on = true;
+            }
+        }
+        goes_on = (has_bound && !held_.empty() && release()) || (goes_on && !blocked.empty());
     }
 }
 
@@ -145,34 +192,39 @@ std::size_t CalledRecords::first_in_effect() const {
 std::optional<Binding> CalledRecords::bind(const aclrtCntNotifyWaitInfo &wait) const {
     const std::size_t first = first_in_effect();
     const bool begins_set = !records_.empty() && sets(records_[first].info);
+    const bool accepts_none = !begins_set && is_satisfied(0, wait);
     Binding found;
-    if (!begins_set && is_satisfied(0, wait)) {
-        return found;
-    }
     std::vector<Share> &shares = found.shares;
     std::uint32_t value = 0;
     bool only_adds = true;
+    bool has_sums = false;
+    bool has_bits = false;
     std::size_t accepted = 0;  // place of the first record that satisfies the wait,
     std::size_t rejected = 0;  // and of the last one that does not, from 1
     for (std::size_t i = first; i < records_.size(); ++i) {
-        const Record &record = records_[i];
-        const std::uint32_t before = std::exchange(value, changed(value, record.info));
-        only_adds = only_adds && (sets(record.info) || adds(before, record.info, asks_for_bits(wait)));
-        shares.push_back({record.task, seen_by(wait, value) - seen_by(wait, before)});
+        const aclrtCntNotifyRecordInfo &info = records_[i].info;
+        const std::uint32_t before = std::exchange(value, changed(value, info));
+        only_adds = only_adds && (sets(info) || adds(before, info, asks_for_bits(wait)));
+        has_sums = has_sums || info.mode == ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE;
+        has_bits = has_bits || info.mode == ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE;
+        shares.push_back({records_[i].task, seen_by(wait, value) - seen_by(wait, before)});
         if (!is_satisfied(value, wait)) {
             rejected = shares.size();
         } else if (accepted == 0) {
             accepted = shares.size();
         }
     }
-    if (only_adds && accepted != 0) {
+    only_adds = only_adds && !(has_sums && has_bits);  // else what a bit adds depends on the order
+    if (accepts_none && rejected == 0) {
+        return Binding();
+    }
+    if (only_adds && accepted != 0 && !accepts_none) {
         if (begins_set && accepted == 1) {
             return bind_to_any(first, wait);
         }
         found.needed = needed_by(wait);
-    } else if (rejected < shares.size()) {  // all are needed, up to the one from which on the number satisfies it
-        found.needed = rejected + 1;
-        shares.resize(rejected + 1);
+    } else if (rejected < shares.size()) {  // all are needed
+        found.needed = shares.size();
         std::for_each(shares.begin(), shares.end(), [](Share &it) { it.weight = 1; });
     } else {
         return std::nullopt;
@@ -207,7 +259,7 @@ void CalledRecords::shorten() {
     for (const auto &[task, info] : records_) {
         const std::uint32_t before = std::exchange(value, changed(value, info));
         if (!sets(info) && !adds(before, info, /*bits_count=*/false)) {
-            has_order_ = false;
+            end_order();
             return;
         }
         shares.push_back({task, value - before});
@@ -224,14 +276,19 @@ const Binding *CalledRecords::binding_of(const Point &wait) const {
     return found == waits_.end() || !found->binding ? nullptr : &*found->binding;
 }
 
-void CalledRecords::forget_record(const Point &record) {
-    const auto is_it = [&](const Record &it) { return it.task == record; };
-    records_.erase(std::remove_if(records_.begin(), records_.end(), is_it), records_.end());
-}
-
-void CalledRecords::forget_wait(const Point &wait) {
+void CalledRecords::note_passed(const Point &wait) {
     const auto is_it = [&](const Wait &it) { return it.task == wait; };
     waits_.erase(std::remove_if(waits_.begin(), waits_.end(), is_it), waits_.end());
+    if (!held_.empty() && release()) {
+        settle();
+    }
+}
+
+void CalledRecords::note_over(const Point &wait) {
+    const auto is_it = [&](const Wait &it) { return it.task == wait; };
+    if (std::any_of(waits_.begin(), waits_.end(), is_it)) {
+        end_order();
+    }
 }
 
 }  // namespace aclsim

@@ -30,14 +30,22 @@ class CalledRecords {
     // Note a call for the stream's next task.
     void note_record(const Stream &stream, const aclrtCntNotifyRecordInfo &info) REQUIRES(engine_lock);
     void note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
-    // Returns nullptr if the records called so far would not satisfy the wait in that order, or it has ended.
+    // Returns nullptr if the records called so far would not satisfy the wait in that order, or the order has
+    // ended.
     const Binding *binding_of(const Point &wait) const REQUIRES(engine_lock);
 
-    void forget_record(const Point &record) REQUIRES(engine_lock);
-    void forget_wait(const Point &wait) REQUIRES(engine_lock);
+    void note_passed(const Point &wait) REQUIRES(engine_lock);
+    // Notes that a wait is over. One that did not pass ends the order: it was taken to be satisfied.
+    void note_over(const Point &wait) REQUIRES(engine_lock);
     void forget_records() REQUIRES(engine_lock) { records_.clear(); }
-    // Ends the order: calls of other processes, and executions of what a model keeps, have no place in it.
-    void end_order() REQUIRES(engine_lock) { has_order_ = false; }
+    // Ends the order: calls of other processes, executions of what a model keeps, and tasks that are dropped have no
+    // place in it.
+    void end_order() REQUIRES(engine_lock) {
+        has_order_ = false;
+        records_.clear();
+        held_.clear();
+        waits_.clear();
+    }
 
   private:
     struct Record {
@@ -50,13 +58,17 @@ class CalledRecords {
         std::optional<Binding> binding;
     };
     bool is_in_order(const Stream &stream) REQUIRES(engine_lock);
-    void settle(Wait &wait) REQUIRES(engine_lock);
+    bool is_blocked(const Point &task) const REQUIRES(engine_lock);
+    void add(const Record &record) REQUIRES(engine_lock);
+    bool release() REQUIRES(engine_lock);
+    void settle() REQUIRES(engine_lock);
     std::optional<Binding> bind(const aclrtCntNotifyWaitInfo &wait) const REQUIRES(engine_lock);
     Binding bind_to_any(std::size_t newest, const aclrtCntNotifyWaitInfo &wait) const REQUIRES(engine_lock);
     std::size_t first_in_effect() const REQUIRES(engine_lock);
     void shorten() REQUIRES(engine_lock);
 
     std::vector<Record> records_ GUARDED_BY(engine_lock);  // since the newest wait that cleared the number
+    std::vector<Record> held_ GUARDED_BY(engine_lock);     // behind an unbound wait of their stream
     std::vector<Wait> waits_ GUARDED_BY(engine_lock);      // which are not over
     bool has_order_ GUARDED_BY(engine_lock) = true;
 };

@@ -44,7 +44,7 @@ class NotifyRecordTask final : public Task {
     }
     void cancel(Stream &stream) noexcept override REQUIRES(engine_lock) {
         notify_->records_.remove(stream, *this);
-        notify_->called_.forget_record(stream.point(*this));
+        notify_->called_.end_order();
     }
     void note_queued(const Stream &stream) override REQUIRES(engine_lock) { notify_->records_.add(stream, *this); }
 
@@ -79,22 +79,34 @@ class NotifyWaitTask final : public ConditionTask {
                 return false;
             }
         } while (info_.isClear != 0 && !value.compare_exchange_weak(found, 0));  // only one wait takes it
+        found_ = found;
         return true;
     }
     void note_passed(const Stream &stream) override REQUIRES(engine_lock) {
         if (core_.observers().want(kOrder)) {
             notify_->note_edges(core_, stream.point(*this), info_);
+            notify_->called_.note_passed(stream.point(*this));
+        }
+        if (clears_for_others()) {
+            notify_->note_change({stream.point(*this), 0}, /*replaces=*/true, found_);
         }
     }
     void leave(Stream &stream) override REQUIRES(engine_lock) {
         ConditionTask::leave(stream);
-        notify_->called_.forget_wait(stream.point(*this));
+        notify_->called_.note_over(stream.point(*this));
+        if (clears_for_others()) {
+            notify_->waiters_.wake(core_);
+        }
     }
     Waiters &waiters() override { return notify_->waiters_; }
 
   private:
+    // Returns whether the number that it clears may satisfy another wait.
+    bool clears_for_others() const { return info_.isClear != 0 && notify_->sync_kind() == SyncKind::CountingNotify; }
+
     Ref<AnyNotify> notify_;
     aclrtCntNotifyWaitInfo info_;
+    std::uint32_t found_ = 0;
 };
 
 // --- AnyNotify -------------------------------------------------------------------------------------------------------
