@@ -267,7 +267,8 @@ void Check::add_launch(aclrtStream stream, aclrtFuncHandle function, const Decla
 // --- order -----------------------------------------------------------------------------------------------------------
 
 void Check::order(Point before, Point after, Edge::Choice choice) {
-    detector_.order({before, after, Ordering::Event, /*process=*/0, choice});
+    const bool is_sole = choice == Edge::Choice::Sole;  // which of several satisfied the wait is unknown
+    detector_.order({before, after, Ordering::Event, /*process=*/0, is_sole ? choice : Edge::Choice::Other});
     if (StreamState *const stream = choice == Edge::Choice::Other ? nullptr : streams_.find(after.stream)) {
         stream->order.push_back({after.sequence, before});
     }
@@ -303,7 +304,7 @@ void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
 void Check::note_abort(const Points &newest) {
     const auto note = [&](Condition &condition) {
         condition.is_unseen = condition.is_unseen || std::any_of(newest.begin(), newest.end(), [&](const Point &it) {
-                                  return condition.has_record_of(it.stream);
+                                  return condition.has_record_of(it.stream) || condition.holds_record_of(it.stream);
                               });
     };
     for (const auto &it : conditions_) {

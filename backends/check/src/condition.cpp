@@ -19,21 +19,58 @@ void Condition::withdraw(Point wait) {
     open_.erase(std::remove_if(open_.begin(), open_.end(), is_it), open_.end());
 }
 
+std::vector<Bound> Condition::take(Point task, std::function<void()> record) {
+    if (is_behind_wait(task)) {
+        held_.push_back({task, std::move(record)});
+        return {};
+    }
+    record();
+    return settle();
+}
+
+bool Condition::is_behind_wait(Point task) const {
+    return std::any_of(open_.begin(), open_.end(), [&](const Wait &it) {
+        return it.task.stream == task.stream && it.task.sequence < task.sequence;
+    });
+}
+
+bool Condition::holds_record_of(std::uint64_t stream) const {
+    return std::any_of(held_.begin(), held_.end(), [=](const Held &it) { return it.task.stream == stream; });
+}
+
+// Takes the records whose wait is satisfied. Returns whether there were any.
+bool Condition::release() {
+    const auto held =
+        std::stable_partition(held_.begin(), held_.end(), [&](const Held &it) { return !is_behind_wait(it.task); });
+    const bool has_some = held != held_.begin();
+    std::for_each(held_.begin(), held, [](const Held &it) { it.record(); });
+    held_.erase(held_.begin(), held);
+    return has_some;
+}
+
 std::vector<Bound> Condition::settle() {
     std::vector<Bound> bound;
     if (is_unseen) {
         return bound;
     }
+    do {
+        match_open(bound);
+    } while (release());
+    return bound;
+}
+
+void Condition::match_open(std::vector<Bound> &bound) {
     std::deque<Wait> open;
     for (Wait &wait : open_) {
-        if (std::optional<Match> found = match(wait)) {
+        const bool is_blocked =
+            std::any_of(open.begin(), open.end(), [&](const Wait &it) { return it.task.stream == wait.task.stream; });
+        if (std::optional<Match> found = is_blocked ? std::nullopt : match(wait)) {
             bound.push_back({wait.task, std::move(*found)});
         } else {
             open.push_back(std::move(wait));
         }
     }
     open_ = std::move(open);
-    return bound;
 }
 
 namespace {
@@ -50,12 +87,13 @@ void add_first(Points &tasks, Point task) {
 // --- values that stay ------------------------------------------------------------------------------------------------
 
 std::vector<Bound> Latch::record(Point task, std::uint64_t value, std::uint64_t unseen) {
-    records_.push_back({task, value, unseen});
     unseen_ = unseen;
-    if (records_.size() > kMost) {
-        records_.pop_front();
-    }
-    return settle();
+    return take(task, [=] {
+        records_.push_back({task, value, unseen});
+        if (records_.size() > kMost) {
+            records_.pop_front();
+        }
+    });
 }
 
 bool Latch::has_record_of(std::uint64_t stream) const {
@@ -88,8 +126,7 @@ std::optional<Match> Latch::match(const Wait &wait) {
 // --- notifies --------------------------------------------------------------------------------------------------------
 
 std::vector<Bound> Notify::record(Point task) {
-    records_.push_back(task);
-    return settle();
+    return take(task, [=] { records_.push_back(task); });
 }
 
 bool Notify::has_record_of(std::uint64_t stream) const {
@@ -111,6 +148,10 @@ std::optional<Match> Notify::match(const Wait &) {
 // --- counting notifies -----------------------------------------------------------------------------------------------
 
 std::vector<Bound> Counter::record(Point task, aclrtCntNotifyRecordMode mode, std::uint32_t value) {
+    return take(task, [=] { change(task, mode, value); });
+}
+
+void Counter::change(Point task, aclrtCntNotifyRecordMode mode, std::uint32_t value) {
     switch (mode) {
         case ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE:
             value_ = value;
@@ -130,7 +171,6 @@ std::vector<Bound> Counter::record(Point task, aclrtCntNotifyRecordMode mode, st
     if (changes_.size() > kMost) {
         changes_.pop_front();
     }
-    return settle();
 }
 
 void Counter::reset() {

@@ -46,17 +46,30 @@ class Condition {
     void withdraw(Point wait);  // which something else has satisfied
     const std::deque<Wait> &open() const { return open_; }
     virtual bool has_record_of(std::uint64_t stream) const = 0;
+    bool holds_record_of(std::uint64_t stream) const;
 
     // Something may satisfy waits that no call of this process names: tasks of graphs, or another process; or an abort
     // may have dropped records. Waits then stay open until the host learns that their task is over.
     bool is_unseen = false;
 
   protected:
-    std::vector<Bound> settle();  // returns the waits that are satisfied now
+    // Takes the record, or holds it while a wait precedes it in its stream: it runs after what satisfies that. Returns
+    // the waits that are satisfied now.
+    std::vector<Bound> take(Point task, std::function<void()> record);
+    std::vector<Bound> settle();
     virtual std::optional<Match> match(const Wait &wait) = 0;
 
   private:
+    struct Held {
+        Point task;
+        std::function<void()> record;
+    };
+    bool is_behind_wait(Point task) const;
+    bool release();
+    void match_open(std::vector<Bound> &bound);
+
     std::deque<Wait> open_;  // in the order of calls
+    std::deque<Held> held_;
 };
 
 // Keeps its values until they are replaced: a word in memory, or an event with manual reset, whose only value is 1.
@@ -106,6 +119,8 @@ class Counter final : public Condition {
 
   private:
     std::optional<Match> match(const Wait &wait) override;
+    void change(Point task, aclrtCntNotifyRecordMode mode, std::uint32_t value);
+
     static constexpr std::size_t kMost = 1024;  // older records are forgotten
     struct Change {
         Point record;
