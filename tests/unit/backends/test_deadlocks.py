@@ -19,7 +19,7 @@ from ascend_rt.enums import SimExit
 pytestmark = pytest.mark.simulator("internals")
 
 PRELUDE = """\
-import os, queue, signal, subprocess, sys, threading
+import os, queue, signal, subprocess, sys, threading, time
 from ascend_rt import AclError, Buffer, Device, Notify, Stream, Timeout, ffi, lib
 device = Device(0)
 device.set_current()
@@ -59,6 +59,28 @@ def work():
 with lock:
     stream.launch_host_func(work)  # wait
     stream.synchronize()  # wait
+""",
+    "host function that starts after the first look": """
+def work():
+    with lock:  # wait
+        pass
+def release():
+    time.sleep(0.1)
+    assert lib.aclsimHold(0) == 0
+assert lib.aclsimHold(1) == 0
+with lock:
+    stream.launch_host_func(work)  # wait
+    start(release)
+    stream.synchronize()  # wait
+""",
+    "wait that starts after the first look": """
+def release():
+    time.sleep(0.1)
+    assert lib.aclsimHold(0) == 0
+assert lib.aclsimHold(1) == 0
+stream.wait(notify)  # wait
+start(release)
+stream.synchronize()  # wait
 """,
     "reentrant lock": """
 lock = threading.RLock()

@@ -129,7 +129,6 @@ void Core::submit_slowly(Stream &stream, std::unique_ptr<Task> task) {
 }
 
 void Core::submit_started(Stream &stream, std::unique_ptr<Task> task, Start start) {
-    note_change(stream);
     stream.queue.push(std::move(task));
     park(stream, start);
 }
@@ -192,6 +191,7 @@ void Core::note_failure(Stream &stream, Task &task) {
 }
 
 void Core::park(Stream &stream, Start start) {
+    note_change(stream);
     if (timing_.is_on() && start == Start::Run) {
         timing_.begin(stream, *stream.queue.front());
     }
@@ -344,6 +344,7 @@ void Core::run_head(Lock &lock, Stream &stream, Executor::Server &server) {
     const Ref<Stream> keep(stream);
     const Ref<StreamGroup> keep_group(stream.group);
     stream.state = Stream::State::Running;
+    note_change(stream);  // from now on the end of the task may depend on the program
     stream.runner = std::this_thread::get_id();
     Task &head = *stream.queue.front();
     head.runner = thread_number();
