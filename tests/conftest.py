@@ -78,6 +78,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("ASCEND_RT_SIM_CARDS", "separate")
     # Nor does numpy start threads for linear algebra in each of them: half of what its import costs.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    # A shell lets jobs in the background ignore Ctrl-C, and the programs that tests start would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     kind = "simulator(kind, reason): of what only the simulator has; the kinds are in tests/support/kinds.py"
     config.addinivalue_line("markers", kind)
     config.addinivalue_line("markers", "full: takes long, or one more combination; run with --full")
