@@ -271,7 +271,7 @@ def child():
 for thread in threads:
     thread.start()
 try:
-    for _ in range(200):  # in some of them, one of the threads has the lock
+    for _ in range(60):  # in some of them, one of the threads has the lock
         assert ended_well(in_child(child))
 finally:
     is_over = True
