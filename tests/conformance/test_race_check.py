@@ -606,7 +606,7 @@ COUNTED = {
 }
 
 
-@pytest.mark.parametrize("late", ["", "a", "c", "d"])
+@pytest.mark.parametrize("late", ["", "d", *(pytest.param(name, marks=pytest.mark.full) for name in "ac")])
 @pytest.mark.parametrize(("program", "races"), COUNTED.values(), ids=COUNTED)
 def test_a_counting_notify_orders_behind_what_its_wait_needs_in_any_schedule(
     program: str, races: list[str], late: str
