@@ -149,11 +149,11 @@ void CalledRecords::add(const Record &record) {
 
 // Adds the records whose wait has been bound. Returns whether there were any.
 bool CalledRecords::release() {
-    const auto blocked =
-        std::stable_partition(held_.begin(), held_.end(), [&](const Record &it) { return !is_blocked(it.task); });
+    const auto blocked = std::stable_partition(
+        held_.begin(), held_.end(), [&](const Record &it) REQUIRES(engine_lock) { return !is_blocked(it.task); });
     const std::vector<Record> released(held_.begin(), blocked);
     held_.erase(held_.begin(), blocked);
-    std::for_each(released.begin(), released.end(), [&](const Record &it) { add(it); });
+    std::for_each(released.begin(), released.end(), [&](const Record &it) REQUIRES(engine_lock) { add(it); });
     return !released.empty();
 }
 
