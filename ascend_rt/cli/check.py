@@ -49,7 +49,7 @@ CHECKS = {
     "memory": _Check(False, "look for wrong uses of memory, such as accesses past its end"),
     "leaks": _Check(False, "look for objects that functions leave open to the end (Python)"),
     "host-threads": _Check(False, "look for missing order between threads of the host, too (Python)"),
-    "every-use": _Check(False, "watch all uses of pinned memory, not a sample behind the first 1,000 of each line"),
+    "every-use": _Check(False, "watch all uses of pinned memory, not a sample behind the first 100 of each line"),
 }
 
 _OF_SIMULATOR = ("races", "deadlocks", "memory")

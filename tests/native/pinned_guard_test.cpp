@@ -290,17 +290,17 @@ void a_host_function_is_reported_as_its_stream() {
     CHECK_OK(aclrtSynchronizeStream(it.stream));
 }
 
-// The first thousand uses at a place are watched, and then a sample, which is the same in each run.
+// The first hundred uses at a place are watched, and then a sample, which is the same in each run.
 void of_many_uses_at_a_place_a_sample_is_watched() {
     Bench it;
     for (int i = 0; i < 11000; ++i) {
         it.receive();
         (void)it.pinned[0];
         CHECK_OK(aclrtSynchronizeStream(it.stream));
-        CHECK(it.facts.reported.size() == static_cast<std::size_t>(i) + 1 || i >= 1000);
+        CHECK(it.facts.reported.size() == static_cast<std::size_t>(i) + 1 || i >= 100);
     }
     const std::size_t count = it.facts.reported.size();
-    CHECK(count > 1020 && count < 1080);
+    CHECK(count > 120 && count < 180);
     it.receive();  // another place
     (void)it.pinned[0];
     CHECK(it.facts.reported.size() == count + 1);
@@ -318,7 +318,7 @@ void a_sample_of_replays_is_watched() {
         (void)it.pinned[0];
         CHECK_OK(aclrtSynchronizeStream(it.stream));
     }
-    CHECK(it.facts.reported.size() > 1000 && it.facts.reported.size() < 1100);
+    CHECK(it.facts.reported.size() > 100 && it.facts.reported.size() < 200);
     CHECK_OK(aclmdlRIDestroy(graph));
 }
 

@@ -152,7 +152,7 @@ for i in range(1600):
 
 # Programs whose verdict must not be luck, with the options of the check, and the number of races.
 PROGRAMS = {
-    "an early use by C code at first": (LONG_LOOP.replace("ROUND", "999"), [], 1),
+    "an early use by C code at first": (LONG_LOOP.replace("ROUND", "99"), [], 1),
     "an early use by C code in a round that is not in the sample": (LONG_LOOP.replace("ROUND", "1500"), [], 0),
     "an early use by C code in any round": (LONG_LOOP.replace("ROUND", "1500"), ["--every-use"], 1),
     "copies to registered memory": (

@@ -29,7 +29,7 @@ constexpr std::size_t kMostUses = 4096;
 // large copy mostly begins or ends with its first or last bytes.
 constexpr std::size_t kEdgePages = 32;
 // Uses at one place that are all watched, and how many there are for each watched one afterwards.
-constexpr std::uint64_t kAlwaysWatched = 1000;
+constexpr std::uint64_t kAlwaysWatched = 100;
 constexpr std::uint64_t kUsesPerSample = 256;
 // Parts of one page that tasks use, such as one number each.
 constexpr std::size_t kMostParts = 256;
