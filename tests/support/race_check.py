@@ -52,6 +52,10 @@ def finish():
         stream.synchronize()
 """
 
+WRITE = "copy_async(x, p, a)  # write\n"
+READ = "copy_async(y, x, b)  # read\n"
+RACE = ["read after write: write, read"]
+
 _programs = Programs(
     *("numpy", "cffi", "asyncio", "csv", "logging", "traceback", "ascend_rt._runtime.selection"),
     *facade(),

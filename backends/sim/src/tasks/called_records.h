@@ -30,8 +30,7 @@ class CalledRecords {
     // Note a call for the stream's next task.
     void note_record(const Stream &stream, const aclrtCntNotifyRecordInfo &info) REQUIRES(engine_lock);
     void note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
-    // Returns nullptr if the records called so far would not satisfy the wait in that order, or the order has
-    // ended.
+    // Returns nullptr if the records called so far would not satisfy the wait in that order, or the order has ended.
     const Binding *binding_of(const Point &wait) const REQUIRES(engine_lock);
 
     void note_passed(const Point &wait) REQUIRES(engine_lock);
