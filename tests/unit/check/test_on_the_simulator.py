@@ -268,7 +268,7 @@ thread.join()
         """
 import acl
 
-read, ended = threading.Event(), threading.Event()
+submitted, read, ended = threading.Event(), threading.Event(), threading.Event()
 context, _ = acl.rt.get_context()
 stream, _ = acl.rt.create_stream()
 memory, _ = acl.rt.malloc(4096, 0)
@@ -282,6 +282,7 @@ def serve(_):
 
 
 def called(_):
+    submitted.wait()
     acl.util.ptr_to_bytes(host, 4)
     read.set()
 
@@ -291,6 +292,7 @@ assert acl.rt.subscribe_report(thread, stream) == 0
 assert acl.rt.memcpy_async(host, 4096, memory, 4096, 2, stream) == 0
 assert acl.rt.launch_callback(called, [], 0, stream) == 0
 assert acl.rt.memcpy_async(host, 4096, memory, 4096, 2, stream) == 0
+submitted.set()
 assert read.wait(60)
 ended.set()
 assert acl.rt.synchronize_stream(stream) == 0
