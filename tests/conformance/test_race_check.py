@@ -576,6 +576,13 @@ def test_the_reason_is_the_newest_wait() -> None:
     assert report["why"]["case"] == "unbound_wait"
 
 
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_newest_wait_is_the_same_whether_or_not_it_needed_a_task(is_held: bool) -> None:
+    gate = "go = threading.Event()\nc.launch_host_func(go.wait)\n" + ("" if is_held else "go.set(); c.synchronize()\n")
+    program = gate + WRITE + "f.record(c)\nb.wait(e)\nb.wait(f)\n" + READ + "go.set()\n"
+    assert [report["why"]["case"] for report in reports_of(program)] == ["no_wait"]
+
+
 def test_a_wait_counts_whether_or_not_it_needed_a_task() -> None:
     complete = "e.record(c)\nc.synchronize()\nb.wait(e)\n" + WRITE + READ
     held = "go = threading.Event()\nc.launch_host_func(go.wait)\ne.record(c)\nb.wait(e)\n" + WRITE + READ + "go.set()\n"

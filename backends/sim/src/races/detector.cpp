@@ -263,6 +263,7 @@ void Detector::wait(const Caller &caller, Point task, PlaceId place, const WaitB
         lane.early_vain = {place, "ignored_wait"};
     } else if (binding.has_task) {
         lane.waits[task.sequence] = place;
+        lane.early_vain = {};
     } else if (binding.state == State::Record) {
         lane.add_early({binding.record.stream, binding.record.sequence, place});
         ++lane.waits_without_task;
