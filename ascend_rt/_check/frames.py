@@ -20,7 +20,8 @@ _STANDARD = tuple(
 )
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _OF_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
-_SPAWN = os.path.join("multiprocessing", "spawn.py")
+# They start a process of Python by code on its command line, and then run the program: execnet for pytest-xdist.
+_STARTERS = (os.path.join("multiprocessing", "spawn.py"), os.path.join("execnet", "gateway_base.py"))
 _GENERATED = ("<frozen ", "<eval_with_key>", "<attrs generated ")  # by Python, torch.fx and attrs
 _SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/include/")
 
@@ -67,13 +68,17 @@ def parse(text: str) -> Frame:
 def of_user(frames: Sequence[Frame]) -> Frames:
     """Return the places in the user's program; all if there are none.
 
-    Those that call ``main`` in C, and the code by which :mod:`multiprocessing` spawns a process, are left out.
+    Those that call ``main`` in C, and the code by which :mod:`multiprocessing` or execnet starts a process, are left
+    out.
     """
     main = next(
         (number for number, frame in enumerate(frames, 1) if frame.function == "main" and is_native(frame)), None
     )
-    if main is None and len(frames) > 1 and frames[-1].file == "<string>" and frames[-2].file.endswith(_SPAWN):
-        main = -1
+    if main is None:
+        end = len(frames)
+        while end > 0 and frames[end - 1].file == "<string>":
+            end -= 1
+        main = end if end > 0 and frames[end - 1].file.endswith(_STARTERS) else None
     return tuple(filter(is_of_user, frames[:main])) or tuple(frames)
 
 

@@ -228,6 +228,16 @@ def test_frames_that_call_main_and_unknown_ones_are_left_out(train: Path) -> Non
     assert lines_of(train, race)[1].endswith("  ./program+0x1 in work ← ./program+0x2 in main")
 
 
+@pytest.mark.parametrize(
+    ("starter", "lines"), [("/lib/multiprocessing/spawn.py", 1), ("/lib/site-packages/execnet/gateway_base.py", 2)]
+)
+def test_code_that_starts_a_process_is_left_out(train: Path, starter: str, lines: int) -> None:
+    race = fake.race(train)
+    started = [f"{starter}:7 in serve", *(f"<string>:{line} in <module>" for line in range(lines, 0, -1))]
+    race["first"]["frames"] = [*fake.frames(train, "load"), *started]
+    assert lines_of(train, race)[1].endswith("  train.py:15 in <module>")
+
+
 def test_a_kernel_is_named(train: Path) -> None:
     race = fake.race(train)
     race["first"] |= {"function": "aclrtLaunchKernelWithHostArgs", "kernel": "vector_add"}
