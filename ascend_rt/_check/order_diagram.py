@@ -154,6 +154,7 @@ _FIXES = {
     "synchronize": (("dot", ""), ("diamond", "synchronize")),
     "threads": (("dot", ""), ("diamond", "wait")),
     "edge": (("diamond", "record"), ("diamond", "wait")),
+    "notify": (("diamond", "record"), ("diamond", "wait")),
     "ipc_event": (("diamond", "record"), ("diamond", "wait")),
     "process_waits": (("dot", ""), ("diamond", "wait")),
     "free_later": (("dot", ""), ("diamond", "synchronize")),

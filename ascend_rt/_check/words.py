@@ -147,6 +147,10 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
     "record_stream": lambda race, fix: (
         f"call the tensor's record_stream, with {_stream(fix.stream)}, before it is freed"
     ),
+    "notify": lambda race, fix: (
+        f"record a notify on {_stream(fix.record_stream, fix.record_device)} after {_ends(race)[0]}, let "
+        f"{_stream(fix.wait_stream, fix.wait_device)} wait for it before {_ends(race)[1]}, each time but the first"
+    ),
     "ipc_event": lambda race, fix: (
         f"record an IPC event on {_stream(fix.record_stream)} of process {race.first.process} after "
         f"{_line(race, fix.record_after)}, let {_stream(fix.wait_stream)} of process "

@@ -454,6 +454,29 @@ def test_an_access_of_c_code_to_several_pages_counts_once() -> None:
     assert [counts[it["id"]] for it in races] == [2, 2]  # one for each copy
 
 
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("gate", ["notify", "event"])
+def test_a_fix_of_a_reader_that_waits_for_the_next_write_is_no_wait_for_itself(slots: int, gate: str) -> None:
+    """The newest record behind the read is one of a read that waits for the write."""
+    opened = {
+        "notify": ("n.wait(b)", "n.record(a)"),
+        "event": ("b.wait(g)", "g.record(a); a.synchronize(); g.reset(a)"),
+    }
+    wait, record = opened[gate]
+    program = (
+        "n, k, g, m = Notify(), Notify(), Event(manual_reset=True), [x, z]\nfor i in range(4):\n"
+        f"    {wait}\n    copy_async(y, m[i % {slots}], b)  # read\n    AFTER_READ\n    BEFORE_WRITE\n"
+        f"    fill_async(m[i % {slots}], i, a)  # write\n    {record}\n"
+    )
+    present = program.replace("AFTER_READ", "pass").replace("BEFORE_WRITE", "pass")
+    (report,) = (it for it in findings_of(present) if it["kind"] == "race")
+    fix = report["fix"]
+    assert fix["case"] == "notify"
+    assert [word_at(program, fix[end]) for end in ("record_after", "wait_before")] == ["read", "write"]
+    fixed = program.replace("AFTER_READ", "k.record(b)").replace("BEFORE_WRITE", "if i: k.wait(a)")
+    assert races_of(fixed) == []
+
+
 @pytest.mark.parametrize(("product", "case"), [("310P", "synchronize"), ("910B", "event")])
 def test_a_fix_between_devices_is_one_that_the_product_heeds(product: str, case: str) -> None:
     changes = {

@@ -157,11 +157,18 @@ def test_every_reason_has_a_sentence(train: Path, case: str, expected: str) -> N
             "free the memory after line 16, in stream 3 of device 1 or in one that waits for it",
         ),
         ({"case": "free_after"}, "free the memory after line 16"),
+        (
+            {"case": "notify", "record_stream": 3, "wait_stream": 2},
+            "record a notify on stream 3 after line 16, let stream 2 wait for it before line 16, "
+            "each time but the first",
+        ),
     ],
 )
 def test_every_fix_has_a_sentence(train: Path, fix: dict[str, Any], expected: str) -> None:
     place = fake.frames(train, "step")
-    found = lines_of(train, fake.race(train, fix=fix | {"before": place, "after": place}))
+    found = lines_of(
+        train, fake.race(train, fix=fix | dict.fromkeys(("before", "after", "record_after", "wait_before"), place))
+    )
     assert found[-1] == f"  fix: {expected}"
 
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -53,6 +54,16 @@ bool is_synchronization(const char *function) {
 bool are_of_one_launch(const Use &first, const Use &second) {
     return first.launched != 0 && first.launched == second.launched && first.agent.task == second.agent.task &&
            first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
+}
+
+// Returns whether the place of the first access was called again before the second one, and that task waits for
+// something that was submitted later: a wait for the newest record there would then wait for itself.
+bool waits_again(const Lane *lane, const Use &first, const Use &second) {
+    return lane != nullptr &&
+           std::any_of(lane->parked.begin(), lane->parked.end(), [&](const std::unique_ptr<Action> &it) {
+               const PlaceId place = it->launched.place != 0 ? it->launched.place : it->place;
+               return it->number > first.number && it->number < second.number && place == first.called();
+           });
 }
 
 }  // namespace
@@ -117,7 +128,7 @@ std::string Reports::reason_for(const Use &earlier, const Use &later, const Lane
 }
 
 // Proposes the change that would order the two, for the one that was called first and the one after it.
-std::string Reports::fix_for(const Use &first, const Use &second) const {
+std::string Reports::fix_for(const Use &first, const Use &second, const Lane *lane_of_first) const {
     const auto device = [](const char *name, const Agent &agent) {
         return agent.device == 0 ? "" : field(name, agent.device);
     };
@@ -141,7 +152,8 @@ std::string Reports::fix_for(const Use &first, const Use &second) const {
         first.agent.stream == second.agent.stream && first.agent.device == second.agent.device;
     const bool host_must_wait = !second.agent.is_task || !has_waits_between(first.agent.device, second.agent.device);
     if (first.agent.is_task && !host_must_wait && !is_number_reused) {
-        return object({text_field("case", "event"), field("record_stream", first.agent.stream),
+        const char *const by = waits_again(lane_of_first, first, second) ? "notify" : "event";
+        return object({text_field("case", by), field("record_stream", first.agent.stream),
                        device("record_device", first.agent), field("record_after", frames_of(first.called())),
                        field("wait_stream", second.agent.stream), device("wait_device", second.agent),
                        field("wait_before", frames_of(second.called()))});
@@ -191,11 +203,12 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     const bool is_known =
         is_in_order || !second.agent.is_task || (lane != nullptr && lane->has_learned_by(second.step));
     const std::string reason = is_known ? reason_for(first, second, lane) : object({text_field("case", "no_wait")});
-    output_.write(object(
-        {text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
-         field("memory", memory_of(block, named(first.part, second.part))), field("offset", conflict.offset),
-         field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
-         field("why", reason), field("fix", fix_for(first, second)), order.empty() ? "" : field("order", order)}));
+    output_.write(
+        object({text_field("kind", "race"), field("id", seen.id), text_field("conflict", conflict_of(first, second)),
+                field("memory", memory_of(block, named(first.part, second.part))), field("offset", conflict.offset),
+                field("bytes", conflict.bytes), field("first", use_of(first)), field("second", use_of(second)),
+                field("why", reason), field("fix", fix_for(first, second, find_lane(first))),
+                order.empty() ? "" : field("order", order)}));
 }
 
 void Reports::write_count(Seen &seen) {

@@ -75,7 +75,7 @@ class Reports {
     };
     void write_count(Seen &seen);
     std::string reason_for(const Use &earlier, const Use &later, const Lane *lane) const;
-    std::string fix_for(const Use &first, const Use &second) const;
+    std::string fix_for(const Use &first, const Use &second, const Lane *lane_of_first) const;
 
     const Places &places_;
     Output &output_;
