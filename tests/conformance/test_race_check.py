@@ -378,6 +378,10 @@ RACES = {
         RACE,
     ),
     "destroyed event": (WRITE + "e.record(a); e.close(); e = Event(); b.wait(e)\n" + READ, RACE),
+    "wait for a value beside a copy": (
+        WORD + SET + "e.record(a); c.wait(e)\n" + AWAIT.replace("\n", "  # wait\n") + "copy_async(z, y, c)  # copy\n",
+        ["write after write: wait, copy"],
+    ),
 }
 
 

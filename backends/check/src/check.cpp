@@ -203,12 +203,12 @@ Point Check::add_task(aclrtStream stream, std::vector<Operand> operands, std::ui
     return task;
 }
 
-Point Check::add_open_task(aclrtStream stream, Condition *condition) {
+Point Check::add_open_task(aclrtStream stream, Condition *condition, std::vector<Operand> operands) {
     StreamState *const found = running(stream);
     if (found == nullptr) {
         return {};
     }
-    const Point task = submit(*found, {}, 0);
+    const Point task = submit(*found, std::move(operands), 0);
     found->open[task.sequence] = condition;
     return task;
 }
@@ -291,8 +291,8 @@ void Check::bind(const std::vector<Bound> &bound) {
     }
 }
 
-void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait) {
-    wait.task = add_open_task(stream, &condition);
+void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait, std::vector<Operand> operands) {
+    wait.task = add_open_task(stream, &condition, std::move(operands));
     if (wait.task.stream == 0) {
         condition.is_unseen = graphs_wait_ = true;
         return;

@@ -47,7 +47,7 @@ class Check {
     // --- tasks ------------------------------------------------------------------------------------------------------
     // Adds a task of the calling thread. Returns no task if a graph or a model keeps it instead.
     Point add_task(aclrtStream stream, std::vector<races::Operand> operands = {}, std::uint64_t batch = 0);
-    Point add_open_task(aclrtStream stream, Condition *condition = nullptr);
+    Point add_open_task(aclrtStream stream, Condition *condition = nullptr, std::vector<races::Operand> operands = {});
     void end_task(Point task);
     void withdraw(Point task);  // an open one, whose call was refused
     // Adds the execution of a graph or a model, which may access any memory and wait for anything.
@@ -80,7 +80,7 @@ class Check {
     void destroy_condition(const void *object);
     bool is_kept(aclrtStream stream);
     // Tasks wait for a condition; record() returns the waits that a task satisfies.
-    void wait_for(Condition &condition, aclrtStream stream, Wait wait);
+    void wait_for(Condition &condition, aclrtStream stream, Wait wait, std::vector<races::Operand> operands = {});
     template <class Record>
     void record_in(Condition &condition, aclrtStream stream, Record record, std::vector<races::Operand> operands = {});
     // Words in memory, of 8 bytes.

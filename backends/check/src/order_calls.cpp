@@ -222,6 +222,8 @@ aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStre
 }
 
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-    return FORWARD(aclrtValueWait, check.wait_for(check.word(devAddr), stream, {{}, compares(value, flag)}), devAddr,
-                   value, flag, stream);
+    return FORWARD(aclrtValueWait,
+                   check.wait_for(check.word(devAddr), stream, {{}, compares(value, flag)},
+                                  check.operands_of({reads(devAddr, sizeof value, "devAddr")}, /*is_atomic=*/true)),
+                   devAddr, value, flag, stream);
 }
