@@ -170,6 +170,23 @@ COUNTED = {
         f"for i in range(700): {ADDS['c']}" + WRITE_D + ADDS["d"] + "n.wait(701, b)\n" + READ,
         [],
     ),
+    "one of two that another one needs, in a wait that is called first": (
+        "n.wait(3, b)\n"
+        + READ
+        + WRITE_D
+        + ADDS["d"]
+        + "c.launch_host_func(gate.wait)\n"
+        + ADDS["c"]
+        + "n.record(2, a, operation='add')\n",
+        ["write after read: read, write"],
+    ),
+    "number that an add has made zero": (
+        "n.record(1, a)\n"
+        + WRITE_D
+        + "n.record((1 << 32) - 1, d, operation='add'); n.wait(0, b, condition='==')\n"
+        + READ,
+        [],
+    ),
 }
 
 
