@@ -7,7 +7,9 @@ in support/race_check.py.
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ AWAIT = "ok(lib.aclrtValueWait(address(z), 7, lib.ACL_STREAM_WAIT_VALUE_GEQ, raw
 MANUAL = "m = new('aclrtEvent *', 'aclrtCreateEventWithFlag', lib.ACL_EVENT_SYNC)\n"
 RECORD_A, RECORD_C = (f"ok(lib.aclrtRecordEvent(m, raw({stream})))\n" for stream in "ac")
 AWAIT_MANUAL = "ok(lib.aclrtStreamWaitEvent(raw(b), m))\n"
+RESET_A = "ok(lib.aclrtResetEvent(m, raw(a)))\n"
 TOUCH = "access(lib.ACLSIM_ACCESS_WRITE, p.ctypes.data, 4096)  # touch\n"
 LOOK = "access(lib.ACLSIM_ACCESS_READ, p.ctypes.data, 4096)  # look\n"
 QUIETLY = "lib.aclsimAskQuietly(1)\nwhile not e.is_done: pass\nlib.aclsimAskQuietly(0)\n"
@@ -53,10 +56,16 @@ ORDERED = {
     "stream": WRITE + "copy_async(y, x, a)",
     "event": WRITE + "e.record(a); b.wait(e)\n" + READ,
     "event that is recorded again": WRITE + "e.record(a); b.wait(e); e.record(c)\n" + READ,
+    "event of a busy stream that is recorded again": (
+        BUSY + WRITE + "e.record(a); b.wait(e); e.record(c)\n" + READ + "started.set()\n"
+    ),
     "chain of events": WRITE + "e.record(a); c.wait(e); f.record(c); b.wait(f)\n" + READ,
     "record that is complete": WRITE + "e.record(a)\nwhile not e.is_done: pass\nb.wait(e)\n" + READ,
     "event that is destroyed behind its wait": WRITE + "e.record(a); b.wait(e); e.close()\n" + READ,
     "first record of a manual event": WRITE + MANUAL + RECORD_A + RECORD_C + AWAIT_MANUAL + READ,
+    "manual event that is reset before": (
+        MANUAL + RECORD_A + AWAIT_MANUAL + "e.record(b); a.wait(e)\n" + RESET_A + WRITE + RECORD_A + AWAIT_MANUAL + READ
+    ),
     "synchronized stream": WRITE + "a.synchronize()\n" + READ,
     "synchronized event": WRITE + "e.record(a); e.synchronize()\n" + READ,
     "synchronized device": WRITE + "device.synchronize()\n" + READ,
@@ -74,12 +83,21 @@ ORDERED = {
         + "    a.synchronize(); b.synchronize()\n"
     ),
     "memory that an allocator gives out again": WRITE + "e.record(a)\n" + QUIETLY + REUSABLE + READ,
+    "free after a quiet query": WRITE + "e.record(a)\n" + QUIETLY + "lib.aclrtFree(ffi.cast('void *', x.handle))\n",
     "quiet wait of the host": WRITE + "lib.aclsimAskQuietly(1)\na.synchronize()\nlib.aclsimAskQuietly(0)\n" + READ,
     "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
     "pageable copy": WRITE + "copy_async(bytearray(4096), x, a)\n" + READ,
     "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n" + WRITE,
     "host function behind an event": (
         "copy_async(p, x, a); e.record(a); b.wait(e)\nb.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n"
+    ),
+    "host function that synchronizes another stream": (
+        WRITE
+        + "def wait_for_a():\n    device.set_current()\n    a.synchronize()\n"
+        + BUSY.replace("a.", "b.")
+        + "b.launch_host_func(wait_for_a)\n"
+        + READ
+        + "started.set()\n"
     ),
     "notify": WRITE + NOTIFY + "n.record(a); n.wait(b)\n" + READ,
     "notify that is recorded later": NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a)\n",
@@ -116,6 +134,17 @@ ORDERED = {
         + WRITE
         + "n.record(a); n.wait(b)\n"
         + READ
+    ),
+    "notify that a graph has waited for twice": (
+        NOTIFY
+        + "with c.capture() as g:\n    n.wait(c)\n"
+        + "for i in range(2):\n    n.record(a); g.launch(c)\n    e.record(c); a.wait(e)\n"
+        + WRITE
+        + "n.record(a); n.wait(b)\n"
+        + READ
+    ),
+    "notify that the host resets": (
+        NOTIFY + "n.record(a); a.synchronize(); Notify.reset_all([n])\n" + WRITE + "n.record(a); n.wait(b)\n" + READ
     ),
     "notify whose former record was aborted": (
         NOTIFY
@@ -179,6 +208,15 @@ ORDERED = {
         "pool = MemoryPool(device)\nm, n = (pool.allocate(4096, a) for i in range(2))\nm.close(a); n.close(a)\n"
         "m = pool.allocate(8192, a); fill_async(m, 1, a); m.close(a)\n"
     ),
+    "memory of a full pool, which another stream gets": (
+        "pool = MemoryPool(device, max_nbytes=2 << 20)\n"
+        + BUSY
+        + WRITE
+        + "m = pool.allocate(2 << 20, a); former = m.handle; m.close(a)\n"
+        + "m = pool.allocate(2 << 20, b); assert m.handle == former\n"
+        + READ
+        + "m.close(b)\nstarted.set()\n"
+    ),
     "free in the stream of the last use": (
         "pool = MemoryPool(device)\nm = pool.allocate(4096, a); copy_async(m, p, a); e.record(a); b.wait(e)\n"
         "copy_async(y, m, b); m.close(b)\n"
@@ -211,10 +249,16 @@ ORDERED = {
         "def move():\n    device.set_current()\n    copy_batch([(x, p), (y, q)])\n"
         "    access(lib.ACLSIM_ACCESS_WRITE, q.ctypes.data, 64)\na.launch_host_func(move)\n"
     ),
+    "batches in a stream": "for i in range(2):\n    copy_batch_async([(x, p), (y, q)], a)\n",
     "neighbours": "copy_async(x[:2048], p[:2048], a)\ncopy_async(x[2048:], p[2048:], b)\n",
     "columns": (
         "for stream, first in ((a, 0), (b, 32)):\n"
         "    ok(lib.aclrtMemcpy2dAsync(address(x) + first, 64, address(y) + first, 64, 32, 64, "
+        "lib.ACL_MEMCPY_DEVICE_TO_DEVICE, raw(stream)))\n"
+    ),
+    "columns of 63 bytes and of one": (
+        "for stream, first, width in ((a, 0, 63), (b, 63, 1)):\n"
+        "    ok(lib.aclrtMemcpy2dAsync(address(x) + first, 64, address(y) + first, 64, width, 64, "
         "lib.ACL_MEMCPY_DEVICE_TO_DEVICE, raw(stream)))\n"
     ),
     "free after a synchronization": WRITE + "a.synchronize()\nx.close()\n",
@@ -224,6 +268,9 @@ ORDERED = {
     "memory that the package frees later": "m = Buffer(4096)\ncopy_async(m, p, a)\ndel m\n",
     "host access before the copy": TOUCH + WRITE + "a.synchronize()\n" + TOUCH,
     "host read beside a copy from the host": WRITE + LOOK,
+    "copy that an abort has dropped": (
+        BUSY + WRITE + "threading.Timer(0.05, started.set).start()\nok(lib.aclrtStreamAbort(raw(a)))\n" + READ
+    ),
     "two buffers in turn": (
         "for i in range(4):\n    e.synchronize()\n    p[:] = i\n    copy_async(x, p, a)\n    e.record(a)\n"
     ),
@@ -238,6 +285,18 @@ RACES = {
     "later record of a manual event": (
         MANUAL + RECORD_C + WRITE + RECORD_A + AWAIT_MANUAL + READ,
         RACE,
+    ),
+    "manual event that is reset behind the wait": (
+        MANUAL
+        + RECORD_A
+        + BUSY.replace("a.", "b.")
+        + AWAIT_MANUAL
+        + READ
+        + RESET_A
+        + WRITE
+        + RECORD_A
+        + "started.set()\n",
+        ["write after read: read, write"],
     ),
     "notify that another stream records too": (WRITE + NOTIFY + "n.record(a); n.record(c); n.wait(b)\n" + READ, RACE),
     "notify that another stream records first": (
@@ -285,6 +344,16 @@ RACES = {
         + READ
         + "try:\n    b.synchronize()\nexcept AclError:\n    pass\nstarted.set()\n",
         RACE,
+    ),
+    "wait for a notify that fails by its limit": (
+        BUSY
+        + "copy_async(z, q, a)  # early\n"
+        + NOTIFY
+        + "n.record(a); n.wait(b, timeout=1)\ncopy_async(y[:64], z[:64], b)  # late\n"
+        + "try:\n    b.synchronize()\nexcept AclError:\n    pass\nstarted.set(); a.synchronize()\n"
+        + WRITE
+        + "n.record(a); n.wait(c)\ncopy_async(y[64:], x[64:], c)  # read\n",
+        ["read after write: early, late", *RACE],
     ),
     "query that answers not complete": (
         BUSY + WRITE + "assert not a.is_done\n" + READ + "b.synchronize()\nstarted.set()\n",
@@ -378,9 +447,47 @@ RACES = {
         RACE,
     ),
     "destroyed event": (WRITE + "e.record(a); e.close(); e = Event(); b.wait(e)\n" + READ, RACE),
+    "default stream": (
+        "ok(lib.aclrtMemsetAsync(address(x), 4096, 1, 4096, ffi.NULL))  # write\n"
+        + READ
+        + "fill_async(x, 2, Stream.default())  # again\n",
+        ["read after write: write, read", "write after read: read, again"],
+    ),
+    "copy with addresses in memory of the device": (
+        "kind = lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE\n"
+        "ok(lib.aclrtSetMemcpyDesc(address(z), kind, address(y), address(x), 64, ffi.NULL))\n"
+        "ok(lib.aclrtMemcpyAsyncWithDesc(address(z), kind, raw(a)))  # copy\n"
+        "fill_async(x, 1, b)  # fill\nfill_async(y, 1, b)  # again\n",
+        ["write after read: copy, again", "write after write: copy, fill"],
+    ),
+    "reduction": (
+        "ok(lib.aclrtReduceAsync(address(x), address(y), 16, lib.ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, lib.ACL_FLOAT, "
+        "raw(a), ffi.NULL))  # add\n"
+        + READ.replace("read", "again").replace("y, x", "z, x")
+        + "fill_async(y, 1, b)  # fill\n",
+        ["read after write: add, again", "write after read: add, fill"],
+    ),
+    "random numbers": (
+        "from ascend_rt.random import Generator\nGenerator(1, a).uniform(x, 0, 1)  # write\n" + READ,
+        RACE,
+    ),
+    "value beside a copy": (SET.replace("\n", "  # write\n") + "copy_async(y, z, b)  # read\n", RACE),
     "wait for a value beside a copy": (
         WORD + SET + "e.record(a); c.wait(e)\n" + AWAIT.replace("\n", "  # wait\n") + "copy_async(z, y, c)  # copy\n",
         ["write after write: wait, copy"],
+    ),
+    "free beside a read": (
+        "copy_async(y, x, b)  # read\nlib.aclrtFree(ffi.cast('void *', x.handle))  # free\n",
+        ["free after read: read, free"],
+    ),
+    "read before the allocation": (
+        "pool = MemoryPool(device)\nm = pool.allocate(4096, a)  # allocate\ncopy_async(y, m, b)  # read\n"
+        "a.wait(b)\nm.close(a)\n",
+        ["read after allocation: allocate, read"],
+    ),
+    "write behind one of two reads": (
+        "copy_async(y, x, a)  # read\ncopy_async(z, x, b)\nc.wait(b)\ncopy_async(x, p, c)  # write\n",
+        ["write after read: read, write"],
     ),
 }
 
@@ -393,6 +500,21 @@ def test_nothing_is_reported(program: str) -> None:
 @pytest.mark.parametrize(("program", "races"), RACES.values(), ids=RACES)
 def test_races_are_reported(program: str, races: list[str]) -> None:
     assert races_of(program) == races
+
+
+def test_a_wait_for_room_in_a_queue_is_no_synchronization(tmp_path: Path) -> None:
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps({"profile": {"format": 1, "limits": {"queue_depth": 8}}}), encoding="utf-8")
+    # A pipe, because a lock would bring order from the host function.
+    program = (
+        "opens, open_ = os.pipe()\nbegun = []\n"
+        + "def open_gate():\n    while len(begun) < 8: pass\n    os.write(open_, b'o')\n"
+        + WRITE
+        + "a.launch_host_func(lambda: os.read(opens, 1))\nthreading.Thread(target=open_gate).start()\n"
+        + "for i in range(12):\n    begun.append(i)\n    fill_async(z, 1, a)\n"
+        + READ
+    )
+    assert races_of(program, {"ASCEND_RT_SIM_PROFILE": str(profile)}) == RACE
 
 
 def test_the_reason_names_the_record_that_an_event_keeps_until_its_reset() -> None:
@@ -512,6 +634,24 @@ def test_a_report_counts_and_names_both_places() -> None:
     counts = {it["id"]: it["count"] for it in found if it["kind"] == "count"}  # the last ones
     assert (counts[report["id"]], counts[opposite["id"]]) == (5, 4)
     assert found[-1]["kind"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("rows", "copies", "note"),
+    [
+        (1 << 16, 8, "an allocation was accessed in more than 1000000 different pieces"),
+        ((1 << 16) + 1, 1, "an access of more than 65536 separate pieces was left out"),
+        (1 << 16, 1, ""),
+    ],
+)
+def test_a_report_says_what_was_in_too_many_pieces(rows: int, copies: int, note: str) -> None:
+    program = (
+        f"m, n = Buffer({2 * rows * copies}), Buffer({rows})\nfor i in range({copies}):\n"
+        f"    ok(lib.aclrtMemcpy2dAsync(address(m) + i * {2 * rows}, 2, address(n), 1, 1, {rows}, "
+        "lib.ACL_MEMCPY_DEVICE_TO_DEVICE, raw(a)))\n"
+    )
+    notes = [it["text"] for it in findings_of(program) if it["kind"] == "note"]
+    assert [it[: len(note)] for it in notes] == ([note] if note else [])
 
 
 PARTS = (

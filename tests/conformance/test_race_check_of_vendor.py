@@ -38,10 +38,12 @@ WRITE, READ, RACE = RULES.WRITE, RULES.READ, RULES.RACE
 
 UNSEEN = {
     "wait that fails by its limit",
+    "wait for a notify that fails by its limit",
     "graph beside a task",
     "model that the host does not wait for",
     "use after the free, in its order",
     "value that is there",
+    "copy with addresses in memory of the device",
 }
 """Races that need facts which only the simulator has: that a wait has failed, what a graph does, which memory is free,
 and what it holds."""
