@@ -87,6 +87,12 @@ ORDERED = {
     "quiet wait of the host": WRITE + "lib.aclsimAskQuietly(1)\na.synchronize()\nlib.aclsimAskQuietly(0)\n" + READ,
     "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
     "pageable copy": WRITE + "copy_async(bytearray(4096), x, a)\n" + READ,
+    "pageable copy for which the package does not wait": (
+        WRITE
+        + "ok(lib.aclrtMemcpyAsync(ffi.from_buffer(bytearray(4096)), 4096, address(x), 4096, "
+        + "lib.ACL_MEMCPY_DEVICE_TO_HOST, raw(a)))\n"
+        + READ
+    ),
     "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n" + WRITE,
     "host function behind an event": (
         "copy_async(p, x, a); e.record(a); b.wait(e)\nb.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\n"
