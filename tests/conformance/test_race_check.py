@@ -365,6 +365,14 @@ RACES = {
         BUSY + WRITE + "assert not a.is_done\n" + READ + "b.synchronize()\nstarted.set()\n",
         RACE,
     ),
+    "synchronization that fails by its limit": (
+        BUSY
+        + WRITE
+        + "try:\n    a.synchronize(timeout=0.01)\nexcept TimeoutError:\n    pass\n"
+        + READ
+        + "b.synchronize()\nstarted.set()\n",
+        RACE,
+    ),
     "quiet query": (WRITE + "e.record(a)\n" + QUIETLY + READ, RACE),
     "quiet query by the flags of the event": (
         "lib.aclsimAskQuietlyAbout(lib.ACL_EVENT_CAPTURE_STREAM_PROGRESS)\n" + PROGRESS + READ,
