@@ -1031,6 +1031,8 @@ class Lib:
         """uint64_t aclsimGetCheckReports(void)."""
     def aclsimNoteEnd(self) -> int:
         """aclError aclsimNoteEnd(void)."""
+    def aclsimWriteCounts(self) -> int:
+        """aclError aclsimWriteCounts(void)."""
     def aclsimSetPlaceProvider(self, capture: Any, name: Any, /) -> int:
         """aclError aclsimSetPlaceProvider(aclsimCaptureFrames capture, aclsimNameFrame name)."""
     def aclsimGetFrames(self, frames: Any, most: int, /) -> int:

@@ -23,6 +23,9 @@ uint64_t aclsimGetCheckReports(void);
 /* Notes in the file of ASCEND_RT_SIM_CHECK_DIRECTORY that the process ends in the normal way. For a program that ends
  * without the destructors of libraries, which note it otherwise. */
 aclError aclsimNoteEnd(void);
+/* Writes to that file how often each race has been seen so far. Otherwise large counts are written when they have grown
+ * by 0.1 %, and at the end of the process. */
+aclError aclsimWriteCounts(void);
 /* Place in the program as seen by its language runtime: code, and an offset in the code. Only the provider interprets
  * the two. */
 typedef struct aclsimCallFrame {

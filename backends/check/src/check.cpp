@@ -114,9 +114,7 @@ Check &Check::get() {
 
 bool Check::exists() { return g_process->check.load(std::memory_order_acquire) != nullptr; }
 
-Check::Check()
-    : reports_(places_, output_, is_set("ASCEND_RT_CHECK_EVERY_COUNT")),
-      detector_(reports_, output_, is_set("ASCEND_RT_CHECK_HOST_THREADS")) {
+Check::Check() : reports_(places_, output_), detector_(reports_, output_, is_set("ASCEND_RT_CHECK_HOST_THREADS")) {
     begin_findings();
     write_unseen(
         "work that libraries give to a device past the functions of the runtime, other processes, and loads and stores "

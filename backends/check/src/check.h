@@ -42,7 +42,8 @@ class Check {
     std::mutex mutex;  // guards all that follows
     bool is_over() const { return is_over_; }
     void give_up();  // without reports about what follows
-    void finish();   // completes the findings
+    void write_counts() { reports_.write_counts(); }
+    void finish();  // completes the findings
 
     // --- tasks ------------------------------------------------------------------------------------------------------
     // Adds a task of the calling thread. Returns no task if a graph or a model keeps it instead.

@@ -222,6 +222,16 @@ aclError aclsimNamePart(const void *address, const char *name) {
     });
 }
 
+aclError aclsimWriteCounts(void) {
+    if (Check::exists()) {
+        note([](Check &check) {
+            check.write_counts();
+            return true;
+        });
+    }
+    return ACL_SUCCESS;
+}
+
 aclError aclsimNoteEnd(void) {
     end_of_process();
     return ACL_SUCCESS;

@@ -76,6 +76,42 @@ def test_a_race_fails_the_test_that_has_it(run, tmp_path: Path) -> None:
     assert "test_race.py:9 in load ← 20 in test_main" in done.stdout
 
 
+SEEN_BEFORE = """\
+from ascend_rt import Buffer, Device, Stream, fill_async
+
+device = Device(0)
+device.set_current()
+a, b, memory = Stream(), Stream(), Buffer(64)
+
+
+def step():
+    fill_async(memory, 1, a)
+    fill_async(memory, 2, b)
+    device.synchronize()
+
+
+def test_often():
+    for _ in range(2500):
+        step()
+
+
+def test_once_more():
+    step()
+
+
+def test_not_at_all():
+    device.synchronize()
+"""
+
+
+def test_a_race_that_earlier_tests_had_often_fails_a_test_that_has_it_once(run, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(SEEN_BEFORE, encoding="utf-8")
+    done = run("-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--ascend-check", ASCEND_RT_BACKEND="sim")
+    assert "FAILED test_it.py::test_often" in done.stdout
+    assert "FAILED test_it.py::test_once_more" in done.stdout
+    assert "PASSED test_it.py::test_not_at_all" in done.stdout
+
+
 SEVEN_TIMES = """\
 import os
 from ascend_rt import Buffer, Device, Stream, fill_async

@@ -145,6 +145,11 @@ uint64_t aclsimGetCheckReports(void) {
     return reports;
 }
 
+aclError aclsimWriteCounts(void) {
+    RaceCheck::write_counts();
+    return ACL_SUCCESS;
+}
+
 aclError aclsimNoteEnd(void) {
     RaceCheck::finish_all();
     end_findings();

@@ -72,11 +72,18 @@ class Findings final : public races::Output {
 
 RaceCheck &RaceCheck::start() {
     static races::Output &output = *new Findings;  // used after the destructors of static objects
-    g_check = new RaceCheck(output, config().follows_host_threads, config().writes_every_count);
+    g_check = new RaceCheck(output, config().follows_host_threads);
     if (config().product->has(kIgnoresForeignWaits)) {
         g_check->reports_.let_host_order_devices();
     }
     return *g_check;
+}
+
+void RaceCheck::write_counts() {
+    if (g_check != nullptr) {
+        const Guard guard(g_check->mutex_);
+        g_check->reports_.write_counts();
+    }
 }
 
 void RaceCheck::finish_all() {
@@ -85,9 +92,9 @@ void RaceCheck::finish_all() {
     }
 }
 
-RaceCheck::RaceCheck(races::Output &output, bool separates_threads, bool writes_every_count)
+RaceCheck::RaceCheck(races::Output &output, bool separates_threads)
     : Observer(kTasks | kOrder | kMemory | kPlaces | kAllPlaces | kHostAccess),
-      reports_(places_, output, writes_every_count),
+      reports_(places_, output),
       detector_(reports_, output, separates_threads) {
     detector_.sharing().set_process(own_process());
 }

@@ -21,8 +21,10 @@ class RaceCheck final : public Observer, public SubmissionCalls {
   public:
     // Creates the check of the process, which writes findings, and completes them when the process ends.
     static RaceCheck &start();
-    static void finish_all();  // completes the findings; does nothing without a check
-    RaceCheck(races::Output &output, bool separates_threads, bool writes_every_count);
+    // Do nothing without a check:
+    static void write_counts();  // writes how often each race has been seen so far
+    static void finish_all();    // completes the findings
+    RaceCheck(races::Output &output, bool separates_threads);
 
     // Properties of the function that is called at a place.
     struct Traits {

@@ -191,7 +191,7 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     ++seen.count;
     // With other processes each has its own order.
     if (seen.count > 1 && (order.empty() || seen.count > kMostOrders)) {
-        if (writes_every_count_ || seen.count > seen.written + seen.written / kMostCounts) {
+        if (seen.count > seen.written + seen.written / kMostCounts) {
             write_count(seen);
         }
         return;
@@ -238,12 +238,16 @@ void Reports::used_wait_of_host(PlaceId place, bool by_task) {
     ++(by_task ? waits.for_tasks : waits.for_host);
 }
 
-void Reports::finish() {
+void Reports::write_counts() {
     for (auto &it : seen_) {
         if (it.second.written != it.second.count) {
             write_count(it.second);
         }
     }
+}
+
+void Reports::finish() {
+    write_counts();
     const auto hint = [&](PlaceId place, const Waits &waits, const char *what, std::uint64_t count) {
         const std::uint64_t id = output_.number();
         output_.write(object({text_field("kind", "hint"), field("id", id), text_field("hint", what),

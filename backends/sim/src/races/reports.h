@@ -26,8 +26,7 @@ class Output {
 
 class Reports {
   public:
-    Reports(const Places &places, Output &output, bool writes_every_count)
-        : places_(places), output_(output), writes_every_count_(writes_every_count) {}
+    Reports(const Places &places, Output &output) : places_(places), output_(output) {}
 
     // Finds the lane of an access; nullptr for the host, and for a stream that has ended.
     using FindLane = std::function<const Lane *(const Use &)>;
@@ -48,6 +47,7 @@ class Reports {
     void waited_for_first_record(PlaceId place) { waits_for_first_record_.insert(place); }
     // The host, or a task for which an event would do, needs what was done before a wait of the host.
     void used_wait_of_host(PlaceId place, bool by_task);
+    void write_counts();  // those that have grown since they were written
     // Writes the final counts, and the hints.
     void finish();
 
@@ -79,7 +79,6 @@ class Reports {
 
     const Places &places_;
     Output &output_;
-    const bool writes_every_count_;  // otherwise small ones, large ones that have grown by 0.1 %, and the last
     // By the places in the order of calls, and by whether an allocator has given out the memory in between: each has a
     // different fix.
     std::map<std::tuple<PlaceId, PlaceId, bool>, Seen> seen_;

@@ -128,7 +128,6 @@ constexpr Check kChecks[] = {
 // Reads names of checks, separated by commas.
 void read_checks(Config &config) {
     read_switch(config, "ASCEND_RT_CHECK_HOST_THREADS", config.follows_host_threads);
-    read_switch(config, "ASCEND_RT_CHECK_EVERY_COUNT", config.writes_every_count);
     read_switch(config, "ASCEND_RT_CHECK_EVERY_USE", config.watches_every_use);
     config.check_directory = environment("ASCEND_RT_SIM_CHECK_DIRECTORY");
     const std::string checks = environment("ASCEND_RT_SIM_CHECK");

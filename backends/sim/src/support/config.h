@@ -62,7 +62,6 @@ struct Config {
     bool checks_deadlocks = false;      // ASCEND_RT_SIM_CHECK with deadlocks
     bool follows_host_threads = false;  // ASCEND_RT_CHECK_HOST_THREADS=1: each thread of the program is known apart
     bool watches_every_use = false;     // ASCEND_RT_CHECK_EVERY_USE=1: of pinned memory, by tasks
-    bool writes_every_count = false;    // ASCEND_RT_CHECK_EVERY_COUNT=1: of races that are seen again
     bool deadlocks_fail = false;        // ASCEND_RT_SIM_DEADLOCK=fail: waits fail, instead of the end of the process
     std::string check_directory;        // ASCEND_RT_SIM_CHECK_DIRECTORY: directory for findings; empty: standard error
     std::string faults;                 // ASCEND_RT_SIM_FAULTS
