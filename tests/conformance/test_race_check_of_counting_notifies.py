@@ -123,6 +123,21 @@ COUNTED = {
         + READ,
         [],
     ),
+    "taken away until the number is exact": (
+        "n.record(2, d, operation='add')\n"
+        + WRITE_D
+        + "n.record(1, b, operation='add'); n.wait(2, b, condition='==')\n"
+        + READ
+        + "n.record(2**32 - 1, d, operation='add')\n",
+        [],
+    ),
+    "sum that wraps below the number": (
+        WRITE_D
+        + "n.record(2, d, operation='add')\n"
+        + "n.record(2**32 - 1, b, operation='add'); n.wait(3, b, condition='<')\n"
+        + READ,
+        [],
+    ),
     "record behind the wait in its stream": (
         "n.wait(1, b)\n" + READ + "n.record(1, b, operation='add')\n" + WRITE_D + ADDS["d"],
         [],

@@ -215,7 +215,10 @@ std::optional<Binding> CalledRecords::bind(const aclrtCntNotifyWaitInfo &wait) c
         }
     }
     only_adds = only_adds && !(has_sums && has_bits);  // else what a bit adds depends on the order
-    if (accepts_none && rejected == 0) {
+    if (shares.empty() ? !accepts_none : rejected == shares.size()) {
+        return std::nullopt;
+    }
+    if (accepts_none && rejected == 0 && only_adds) {
         return Binding();
     }
     if (only_adds && accepted != 0 && !accepts_none) {
@@ -223,11 +226,9 @@ std::optional<Binding> CalledRecords::bind(const aclrtCntNotifyWaitInfo &wait) c
             return bind_to_any(first, wait);
         }
         found.needed = needed_by(wait);
-    } else if (rejected < shares.size()) {  // all are needed
+    } else {  // all are needed
         found.needed = shares.size();
         std::for_each(shares.begin(), shares.end(), [](Share &it) { it.weight = 1; });
-    } else {
-        return std::nullopt;
     }
     simplify(shares, found.needed);
     return found;
