@@ -129,6 +129,30 @@ ORDERED = {
         + LOOK
         + "k.record(b)\n"
     ),
+    "notify that a stream awaits behind another one": (
+        NOTIFY
+        + "k = Notify(); n.record(c)\nk.wait(b); n.wait(b)\n"
+        + READ
+        + "n.wait(a); k.record(a)\n"
+        + WRITE
+        + "n.record(a)\n"
+    ),
+    "notify that a stream records behind another one": (
+        NOTIFY
+        + "k = Notify(); n.wait(b); k.record(b)\nk.wait(a)\n"
+        + WRITE
+        + "n.record(a); n.wait(b)\n"
+        + READ
+        + "n.record(c)\n"
+    ),
+    "notify that a stream records behind an event": (
+        NOTIFY
+        + "k, d = Notify(), Stream(); n.wait(b); k.record(b)\nk.wait(a)\n"
+        + WRITE
+        + "e.record(a); c.wait(e)\nn.record(c); n.wait(b)\n"
+        + READ
+        + "n.record(d)\n"
+    ),
     "notify that its waiting stream records later": (
         NOTIFY + "n.wait(b)\n" + READ + "n.record(b)\n" + WRITE + "n.record(a)\n"
     ),

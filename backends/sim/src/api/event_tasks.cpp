@@ -191,14 +191,16 @@ void join_capture(Lock &lock, ContextStream &stream, Event &event, std::uint32_t
 }
 
 // Checks that the wait stays in one shard. Waits with a time limit need the timer, which all devices share.
-bool can_wait_in_shard(Handle<ContextStream> stream, Handle<Event> event, std::uint32_t timeout_s)
+// The order of calls concerns all devices.
+bool can_wait_in_shard(Simulator &sim, Handle<ContextStream> stream, Handle<Event> event, std::uint32_t timeout_s)
     REQUIRES(engine_lock) {
     const Stream *const waiting = have_one_shard(event, stream) ? stream_in_shard(stream) : nullptr;
     const Event *const awaited = waiting == nullptr ? nullptr : event.find();
     if (awaited == nullptr || awaited->captured() != nullptr) {
         return false;
     }
-    return awaited->is_satisfied_for(*waiting) || (timeout_s == 0 && awaited->stays_in_shard());
+    return awaited->is_satisfied_for(*waiting) ||
+           (timeout_s == 0 && awaited->stays_in_shard() && sim.core.call_order().is_empty());
 }
 
 std::uint32_t limit_of(const Simulator &sim, std::uint32_t timeout_s) {
@@ -209,8 +211,9 @@ std::uint32_t limit_of(const Simulator &sim, std::uint32_t timeout_s) {
 template <class Body>
 [[gnu::always_inline]] inline aclError wait_entry(Function function, Handle<ContextStream> stream, Handle<Event> event,
                                                   std::uint32_t timeout_s, Body body) {
-    const auto stays = [&](Simulator &sim)
-                           REQUIRES(engine_lock) { return can_wait_in_shard(stream, event, limit_of(sim, timeout_s)); };
+    const auto stays = [&](Simulator &sim) REQUIRES(engine_lock) {
+        return can_wait_in_shard(sim, stream, event, limit_of(sim, timeout_s));
+    };
     return shard_entry(function, stream.value(), stays, body);
 }
 

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/call_order.h"
 #include "engine/clock.h"
 #include "engine/deferred_work.h"
 #include "engine/executor.h"
@@ -208,6 +209,7 @@ class Core {
     Registry &registry() { return registry_; }
     const Observers &observers() const { return observers_; }
     StreamOrder &stream_order() { return stream_order_; }
+    CallOrder &call_order() REQUIRES(engine_lock) { return call_order_; }
     Timer &timer() { return timer_; }
     TimingModel &timing() { return timing_; }
     // Returns the executor that must run the stream's head.
@@ -436,6 +438,7 @@ class Core {
     Clock &clock_;
     Scheduler &scheduler_;
     Spinner spinner_;
+    CallOrder call_order_ GUARDED_BY(engine_lock);  // outlives the objects in the registry
     Registry registry_;
     Observers observers_;
     StreamOrder stream_order_;

@@ -104,32 +104,33 @@ bool CalledRecords::is_in_order(const Stream &stream) {
     return has_order_;
 }
 
-void CalledRecords::note_record(const Stream &stream, const aclrtCntNotifyRecordInfo &info) {
+CalledRecords::~CalledRecords() {
+    if (order_ != nullptr) {
+        order_->forget(this);
+    }
+}
+
+void CalledRecords::note_record(CallOrder &order, const Stream &stream, const aclrtCntNotifyRecordInfo &info) {
     if (!is_in_order(stream)) {
         return;
     }
-    const Record record{stream.next(), info};
-    if (is_blocked(record.task)) {
-        held_.push_back(record);
+    order_ = &order;
+    order.add(stream.next(), this, [this, record = Record{stream.next(), info}]() REQUIRES(engine_lock) {
+        if (has_order_) {
+            add(record);
+        }
+        return true;
+    });
+}
+
+void CalledRecords::note_wait(CallOrder &order, const Stream &stream, const aclrtCntNotifyWaitInfo &info) {
+    if (!is_in_order(stream)) {
         return;
     }
-    add(record);
-    settle();
-}
-
-void CalledRecords::note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) {
-    if (is_in_order(stream)) {
-        waits_.push_back({stream.next(), info, std::nullopt});
-        settle();
-    }
-}
-
-// Returns whether an unbound wait precedes the task in its stream: the records behind it cannot satisfy it, and run
-// after those that do.
-bool CalledRecords::is_blocked(const Point &task) const {
-    return std::any_of(waits_.begin(), waits_.end(), [&](const Wait &it) {
-        return !it.binding && it.task.stream == task.stream && it.task.sequence < task.sequence;
-    });
+    order_ = &order;
+    const Point task = stream.next();
+    waits_.push_back({task, info, std::nullopt});
+    order.add(task, this, [this, task]() REQUIRES(engine_lock) { return try_to_bind(task); });
 }
 
 void CalledRecords::add(const Record &record) {
@@ -147,40 +148,17 @@ void CalledRecords::add(const Record &record) {
     records_.push_back(record);
 }
 
-// Adds the records whose wait has been bound. Returns whether there were any.
-bool CalledRecords::release() {
-    const auto blocked = std::stable_partition(
-        held_.begin(), held_.end(), [&](const Record &it) REQUIRES(engine_lock) { return !is_blocked(it.task); });
-    const std::vector<Record> released(held_.begin(), blocked);
-    held_.erase(held_.begin(), blocked);
-    std::for_each(released.begin(), released.end(), [&](const Record &it) REQUIRES(engine_lock) { add(it); });
-    return !released.empty();
-}
-
-// Binds the waits that can be, each after those before it in its stream. One that clears the number is like a record
-// for those after it.
-void CalledRecords::settle() {
-    bool goes_on = true;
-    while (std::exchange(goes_on, false)) {
-        bool has_bound = false;
-        std::vector<std::uint64_t> blocked;  // streams
-        for (Wait &wait : waits_) {
-            if (wait.binding || std::find(blocked.begin(), blocked.end(), wait.task.stream) != blocked.end()) {
-                continue;
-            }
-            wait.binding = bind(wait.info);
-            if (!wait.binding) {
-                blocked.push_back(wait.task.stream);
-                continue;
-            }
-            has_bound = true;
-            if (wait.info.isClear != 0) {
-                records_ = {{wait.task, {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0}}};
-                goes_on = true;
-            }
-        }
-        goes_on = (has_bound && !held_.empty() && release()) || (goes_on && !blocked.empty());
+// Returns false for a wait that needs more records. One that clears the number is like a record for those after it.
+bool CalledRecords::try_to_bind(const Point &task) {
+    const auto wait = std::find_if(waits_.begin(), waits_.end(), [&](const Wait &it) { return it.task == task; });
+    if (wait == waits_.end()) {
+        return true;  // its order has ended
     }
+    wait->binding = bind(wait->info);
+    if (wait->binding && wait->info.isClear != 0) {
+        records_ = {{task, {ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 0}}};
+    }
+    return wait->binding.has_value();
 }
 
 // Returns the place of the newest record that sets the number, because earlier ones have no effect; 0 without one.
@@ -280,8 +258,9 @@ const Binding *CalledRecords::binding_of(const Point &wait) const {
 void CalledRecords::note_passed(const Point &wait) {
     const auto is_it = [&](const Wait &it) { return it.task == wait; };
     waits_.erase(std::remove_if(waits_.begin(), waits_.end(), is_it), waits_.end());
-    if (!held_.empty() && release()) {
-        settle();
+    if (order_ != nullptr && !order_->is_empty()) {
+        order_->remove(wait);
+        order_->retry();
     }
 }
 
@@ -289,6 +268,7 @@ void CalledRecords::note_over(const Point &wait) {
     const auto is_it = [&](const Wait &it) { return it.task == wait; };
     if (std::any_of(waits_.begin(), waits_.end(), is_it)) {
         end_order();
+        order_->remove(wait);
     }
 }
 

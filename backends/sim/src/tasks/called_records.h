@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "abi/acl.h"
+#include "engine/call_order.h"
 #include "engine/facts.h"
 #include "engine/lock.h"
 
@@ -21,6 +22,11 @@ bool is_satisfied(std::uint32_t value, const aclrtCntNotifyWaitInfo &info);
 
 class CalledRecords {
   public:
+    CalledRecords() = default;
+    ~CalledRecords();
+    CalledRecords(const CalledRecords &) = delete;
+    CalledRecords &operator=(const CalledRecords &) = delete;
+
     // Records of which any that add up to `needed` satisfy a wait.
     struct Binding {
         std::vector<Share> shares;
@@ -28,8 +34,9 @@ class CalledRecords {
     };
 
     // Note a call for the stream's next task.
-    void note_record(const Stream &stream, const aclrtCntNotifyRecordInfo &info) REQUIRES(engine_lock);
-    void note_wait(const Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
+    void note_record(CallOrder &order, const Stream &stream, const aclrtCntNotifyRecordInfo &info)
+        REQUIRES(engine_lock);
+    void note_wait(CallOrder &order, const Stream &stream, const aclrtCntNotifyWaitInfo &info) REQUIRES(engine_lock);
     // Returns nullptr if the records called so far would not satisfy the wait in that order, or the order has ended.
     const Binding *binding_of(const Point &wait) const REQUIRES(engine_lock);
 
@@ -42,7 +49,6 @@ class CalledRecords {
     void end_order() REQUIRES(engine_lock) {
         has_order_ = false;
         records_.clear();
-        held_.clear();
         waits_.clear();
     }
 
@@ -57,18 +63,16 @@ class CalledRecords {
         std::optional<Binding> binding;
     };
     bool is_in_order(const Stream &stream) REQUIRES(engine_lock);
-    bool is_blocked(const Point &task) const REQUIRES(engine_lock);
     void add(const Record &record) REQUIRES(engine_lock);
-    bool release() REQUIRES(engine_lock);
-    void settle() REQUIRES(engine_lock);
+    bool try_to_bind(const Point &task) REQUIRES(engine_lock);
     std::optional<Binding> bind(const aclrtCntNotifyWaitInfo &wait) const REQUIRES(engine_lock);
     Binding bind_to_any(std::size_t newest, const aclrtCntNotifyWaitInfo &wait) const REQUIRES(engine_lock);
     std::size_t first_in_effect() const REQUIRES(engine_lock);
     void shorten() REQUIRES(engine_lock);
 
     std::vector<Record> records_ GUARDED_BY(engine_lock);  // since the newest wait that cleared the number
-    std::vector<Record> held_ GUARDED_BY(engine_lock);     // behind an unbound wait of their stream
     std::vector<Wait> waits_ GUARDED_BY(engine_lock);      // which are not over
+    CallOrder *order_ GUARDED_BY(engine_lock) = nullptr;   // from the first call on
     bool has_order_ GUARDED_BY(engine_lock) = true;
 };
 

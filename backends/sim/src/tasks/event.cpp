@@ -351,6 +351,8 @@ void Event::wait(Core &core, Lock &lock, Stream &stream, std::uint32_t timeout_s
         if (is_satisfied && binding.state == WaitBinding::State::Record) {
             // Later tasks of the stream are ordered after the record without a task.
             core.note_edge({binding.record, stream.next(), Ordering::Event});
+        } else if (binding.state == WaitBinding::State::Record) {
+            core.call_order().add_wait_for(binding.record, stream.next());
         }
     }
     if (is_ipc()) {

@@ -133,7 +133,7 @@ void AnyNotify::record(Core &core, Lock &lock, Stream &stream, const aclrtCntNot
     core.admit(lock, stream);
     if (core.observers().want(kOrder)) {
         core.observers().report<kOrder>(&Observer::records, stream.next(), SyncObject{sync_kind(), handle()});
-        called_.note_record(stream, info);
+        called_.note_record(core.call_order(), stream, info);
     }
     core.submit(stream, NotifyRecordTask(core, self, info));
 }
@@ -144,7 +144,7 @@ void AnyNotify::wait(Core &core, Lock &lock, Stream &stream, const aclrtCntNotif
     core.observers().report<kOrder>(&Observer::waits, stream.next(), SyncObject{sync_kind(), handle()},
                                     WaitBinding{WaitBinding::State::Any});
     if (core.observers().want(kOrder)) {
-        called_.note_wait(stream, info);
+        called_.note_wait(core.call_order(), stream, info);
     }
     core.submit(stream, NotifyWaitTask(core, self, info));
 }
