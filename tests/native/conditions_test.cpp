@@ -27,7 +27,8 @@ Wait from(std::uint64_t value, Point task) {
 }
 
 void test_notifies_take_records_in_turn() {
-    Notify notify;
+    Calls calls;
+    Notify notify(calls);
     CHECK(notify.add({{1, 1}}).empty());
     expect(notify.record({2, 1}), {1, 1}, {{2, 1}});
     CHECK(notify.record({2, 2}).empty());
@@ -45,7 +46,8 @@ void test_notifies_take_records_in_turn() {
 }
 
 void test_a_value_stays_until_it_is_reset() {
-    Latch word(/*takes_first=*/false);
+    Calls calls;
+    Latch word(calls, /*takes_first=*/false);
     CHECK(word.record({1, 1}, 1, 0).empty());
     CHECK(word.record({1, 2}, 2, 0).empty());
     CHECK(word.record({2, 1}, 3, 0).empty());
@@ -58,7 +60,8 @@ void test_a_value_stays_until_it_is_reset() {
 }
 
 void test_a_value_that_is_not_accepted_ends_those_before_it() {
-    Latch word(/*takes_first=*/false);
+    Calls calls;
+    Latch word(calls, /*takes_first=*/false);
     CHECK(word.record({1, 1}, 1, 0).empty());
     CHECK(word.record({2, 1}, 0, 0).empty());
     CHECK(word.add(from(1, {3, 1})).empty());
@@ -66,14 +69,16 @@ void test_a_value_that_is_not_accepted_ends_those_before_it() {
 }
 
 void test_the_first_record_of_an_event_sets_it() {
-    Latch event(/*takes_first=*/true);
+    Calls calls;
+    Latch event(calls, /*takes_first=*/true);
     CHECK(event.record({1, 1}, 1, 0).empty());
     CHECK(event.record({2, 1}, 1, 0).empty());
     expect(event.add({{3, 1}}), {3, 1}, {{1, 1}});
 }
 
 void test_unseen_work_may_have_replaced_a_value() {
-    Latch word(/*takes_first=*/false);
+    Calls calls;
+    Latch word(calls, /*takes_first=*/false);
     CHECK(word.record({1, 1}, 1, 0).empty());
     CHECK(word.record({2, 1}, 1, 5).empty());
     CHECK(word.record({2, 2}, 1, 5).empty());
@@ -83,7 +88,8 @@ void test_unseen_work_may_have_replaced_a_value() {
 }
 
 void test_all_that_count_come_before_the_wait() {
-    Counter counter;
+    Calls calls;
+    Counter counter(calls);
     Wait two = from(2, {3, 1});
     two.clears = true;
     CHECK(counter.add(std::move(two)).empty());
@@ -93,8 +99,22 @@ void test_all_that_count_come_before_the_wait() {
     expect(counter.record({2, 2}, ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 7), {3, 2}, {{2, 2}}, /*is_any=*/false);
 }
 
+void test_a_stream_stops_at_a_wait_for_another_condition() {
+    Calls calls;
+    Notify one(calls);
+    Notify other(calls);
+    CHECK(one.add({{1, 1}}).empty());
+    CHECK(other.add({{1, 2}}).empty() && other.record({2, 1}).empty());
+    expect(other.add({{2, 2}}), {2, 2}, {{2, 1}});
+    CHECK(other.record({1, 3}).empty() && other.add({{3, 1}}).empty());
+    expect(one.record({2, 3}), {1, 1}, {{2, 3}});
+    const std::vector<Bound> bound = other.record({2, 4});
+    CHECK(bound.size() == 2 && are_equal(bound[0].wait, {1, 2}) && are_equal(bound[1].wait, {3, 1}));
+}
+
 void test_waits_that_something_unseen_may_satisfy_stay_open() {
-    Notify notify;
+    Calls calls;
+    Notify notify(calls);
     notify.is_unseen = true;
     CHECK(notify.record({2, 1}).empty());
     CHECK(notify.add({{1, 1}}).empty());
@@ -112,6 +132,7 @@ int main() {
     test_the_first_record_of_an_event_sets_it();
     test_unseen_work_may_have_replaced_a_value();
     test_all_that_count_come_before_the_wait();
+    test_a_stream_stops_at_a_wait_for_another_condition();
     test_waits_that_something_unseen_may_satisfy_stay_open();
     return 0;
 }

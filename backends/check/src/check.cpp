@@ -115,6 +115,7 @@ Check &Check::get() {
 bool Check::exists() { return g_process->check.load(std::memory_order_acquire) != nullptr; }
 
 Check::Check() : reports_(places_, output_), detector_(reports_, output_, is_set("ASCEND_RT_CHECK_HOST_THREADS")) {
+    executions_.is_unseen = true;
     begin_findings();
     write_unseen(
         "work that libraries give to a device past the functions of the runtime, other processes, and loads and stores "
@@ -236,7 +237,7 @@ void Check::add_execution(aclrtStream stream) {
     }
     ++graphs_;
     if (graphs_wait_) {
-        executions_.add({task});
+        bind(executions_.add({task}));
     }
 }
 
@@ -302,7 +303,7 @@ void Check::wait_for(Condition &condition, aclrtStream stream, Wait wait, std::v
 void Check::note_abort(const Points &newest) {
     const auto note = [&](Condition &condition) {
         condition.is_unseen = condition.is_unseen || std::any_of(newest.begin(), newest.end(), [&](const Point &it) {
-                                  return condition.has_record_of(it.stream) || condition.holds_record_of(it.stream);
+                                  return condition.has_record_of(it.stream) || condition.has_open_call_of(it.stream);
                               });
     };
     for (const auto &it : conditions_) {
@@ -337,7 +338,7 @@ void Check::destroy_condition(const void *object) {
 Latch &Check::word(void *address) {
     std::unique_ptr<Latch> &known = words_[as_integer(address)];
     if (known == nullptr) {
-        known = std::make_unique<Latch>(/*takes_first=*/false);
+        known = std::make_unique<Latch>(calls_, /*takes_first=*/false);
     }
     known->note_unseen(unseen());
     known->is_unseen = known->is_unseen || may_be_shared(address);
@@ -416,6 +417,7 @@ void Check::wait_for_event(aclrtEvent event, aclrtStream stream, bool is_externa
     } else if (found->second.record) {
         const Point task = add_open_task(stream);
         detector_.wait(caller(), task, place(), {WaitBinding::State::Record, *found->second.record});
+        calls_.order.add_wait_for(*found->second.record, task);
         bind({{task, {{*found->second.record}}}});
     } else {
         const StreamState &waiting = streams_.of(stream);
@@ -485,6 +487,8 @@ void Check::learn(const Points &tasks, races::Learned how) {
             detector_.learn(caller(), task, place(), how);
         }
     }
+    calls_.order.retry();
+    bind(std::exchange(calls_.bound, {}));
 }
 
 Points Check::newest_of(aclrtStream stream) {

@@ -84,6 +84,7 @@ class Check {
     void wait_for(Condition &condition, aclrtStream stream, Wait wait, std::vector<races::Operand> operands = {});
     template <class Record>
     void record_in(Condition &condition, aclrtStream stream, Record record, std::vector<races::Operand> operands = {});
+    Calls &calls() { return calls_; }
     // Words in memory, of 8 bytes.
     Latch &word(void *address);
     std::uint64_t unseen() const { return launches_ + graphs_; }
@@ -157,6 +158,7 @@ class Check {
     bool has_captures_ = false;
     std::uint32_t quiet_flags_ = 0;
     Streams streams_;
+    Calls calls_;
     std::unordered_map<aclrtEvent, EventState> events_;
     std::unordered_map<const void *, std::unique_ptr<Condition>> conditions_;
     std::map<std::uintptr_t, std::unique_ptr<Latch>> words_;
@@ -170,7 +172,7 @@ class Check {
     std::uint64_t unseen_copies_ = 0;
     std::uint64_t unknown_ = 0;  // accesses to memory of a device that no call seen has allocated
     bool graphs_wait_ = false;   // for what is outside of them
-    Notify executions_;          // condition that an execution waits for then
+    Notify executions_{calls_};  // condition that an execution waits for then
     // Host functions of graphs, which run with each execution.
     std::set<std::pair<void (*)(void *), void *>> kept_functions_;
 };
@@ -179,7 +181,7 @@ template <class Kind>
 Kind &Check::condition(const void *object) {
     std::unique_ptr<Condition> &known = conditions_[object];
     if (known == nullptr) {
-        known = std::make_unique<Kind>();
+        known = std::make_unique<Kind>(calls_);
     }
     return static_cast<Kind &>(*known);
 }

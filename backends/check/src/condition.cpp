@@ -4,73 +4,44 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 namespace aclsim::wrapped {
 
 std::vector<Bound> Condition::add(Wait wait) {
+    const Point task = wait.task;
     open_.push_back(std::move(wait));
-    return settle();
+    calls_.order.add(task, this, [this, task] { return settle(task); });
+    return std::exchange(calls_.bound, {});
 }
 
 void Condition::withdraw(Point wait) {
-    const auto is_it = [&](const Wait &it) {
-        return it.task.stream == wait.stream && it.task.sequence == wait.sequence;
-    };
-    open_.erase(std::remove_if(open_.begin(), open_.end(), is_it), open_.end());
+    open_.erase(std::remove_if(open_.begin(), open_.end(), [&](const Wait &it) { return it.task == wait; }),
+                open_.end());
+    calls_.order.remove(wait);
 }
 
 std::vector<Bound> Condition::take(Point task, std::function<void()> record) {
-    if (is_behind_wait(task)) {
-        held_.push_back({task, std::move(record)});
-        return {};
-    }
-    record();
-    return settle();
-}
-
-bool Condition::is_behind_wait(Point task) const {
-    return std::any_of(open_.begin(), open_.end(), [&](const Wait &it) {
-        return it.task.stream == task.stream && it.task.sequence < task.sequence;
+    calls_.order.add(task, this, [record = std::move(record)] {
+        record();
+        return true;
     });
+    return std::exchange(calls_.bound, {});
 }
 
-bool Condition::holds_record_of(std::uint64_t stream) const {
-    return std::any_of(held_.begin(), held_.end(), [=](const Held &it) { return it.task.stream == stream; });
-}
-
-// Takes the records whose wait is satisfied. Returns whether there were any.
-bool Condition::release() {
-    const auto held =
-        std::stable_partition(held_.begin(), held_.end(), [&](const Held &it) { return !is_behind_wait(it.task); });
-    const bool has_some = held != held_.begin();
-    std::for_each(held_.begin(), held, [](const Held &it) { it.record(); });
-    held_.erase(held_.begin(), held);
-    return has_some;
-}
-
-std::vector<Bound> Condition::settle() {
-    std::vector<Bound> bound;
-    if (is_unseen) {
-        return bound;
+// Returns whether the calls behind the wait can be taken: what satisfies one unseen is in no order.
+bool Condition::settle(Point wait) {
+    const auto open = std::find_if(open_.begin(), open_.end(), [&](const Wait &it) { return it.task == wait; });
+    if (is_unseen || open == open_.end()) {
+        return true;
     }
-    do {
-        match_open(bound);
-    } while (release());
-    return bound;
-}
-
-void Condition::match_open(std::vector<Bound> &bound) {
-    std::deque<Wait> open;
-    for (Wait &wait : open_) {
-        const bool is_blocked =
-            std::any_of(open.begin(), open.end(), [&](const Wait &it) { return it.task.stream == wait.task.stream; });
-        if (std::optional<Match> found = is_blocked ? std::nullopt : match(wait)) {
-            bound.push_back({wait.task, std::move(*found)});
-        } else {
-            open.push_back(std::move(wait));
-        }
+    std::optional<Match> found = match(*open);
+    if (!found) {
+        return false;
     }
-    open_ = std::move(open);
+    calls_.bound.push_back({wait, std::move(*found)});
+    open_.erase(open);
+    return true;
 }
 
 namespace {
@@ -200,6 +171,7 @@ std::optional<Match> Counter::match(const Wait &wait) {
     }
     if (wait.clears) {
         reset();
+        changes_.push_back({wait.task, 0});
     }
     return found;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions that tasks set and wait for: notifies, counting notifies, words in memory, events with manual reset.
 //
-// Calls are taken in their order: a wait is bound to the records that satisfy it, and stays open until then.
+// Calls are taken in an order in which they can run: a wait is bound to the records that satisfy it, and stays open
+// until then.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/call_order.h"
 #include "engine/facts.h"
 
 namespace aclsim::wrapped {
@@ -35,47 +37,46 @@ struct Bound {
     Match match;
 };
 
+// Calls for all conditions, and waits that these have satisfied.
+struct Calls {
+    CallOrder order;
+    std::vector<Bound> bound;
+};
+
 class Condition {
   public:
-    virtual ~Condition() = default;
-    Condition() = default;
+    explicit Condition(Calls &calls) : calls_(calls) {}
+    virtual ~Condition() { calls_.order.forget(this); }
     Condition(const Condition &) = delete;
     Condition &operator=(const Condition &) = delete;
 
+    // Returns the waits that are satisfied now, of any condition.
     std::vector<Bound> add(Wait wait);
     void withdraw(Point wait);  // which something else has satisfied
     const std::deque<Wait> &open() const { return open_; }
     virtual bool has_record_of(std::uint64_t stream) const = 0;
-    bool holds_record_of(std::uint64_t stream) const;
+    bool has_open_call_of(std::uint64_t stream) const { return calls_.order.has_open(this, stream); }
 
     // Something may satisfy waits that no call of this process names: tasks of graphs, or another process; or an abort
     // may have dropped records. Waits then stay open until the host learns that their task is over.
     bool is_unseen = false;
 
   protected:
-    // Takes the record, or holds it while a wait precedes it in its stream: it runs after what satisfies that. Returns
-    // the waits that are satisfied now.
+    // Takes the record as soon as it can run. Returns the waits that are satisfied now, of any condition.
     std::vector<Bound> take(Point task, std::function<void()> record);
-    std::vector<Bound> settle();
     virtual std::optional<Match> match(const Wait &wait) = 0;
 
   private:
-    struct Held {
-        Point task;
-        std::function<void()> record;
-    };
-    bool is_behind_wait(Point task) const;
-    bool release();
-    void match_open(std::vector<Bound> &bound);
+    bool settle(Point wait);
 
+    Calls &calls_;
     std::deque<Wait> open_;  // in the order of calls
-    std::deque<Held> held_;
 };
 
 // Keeps its values until they are replaced: a word in memory, or an event with manual reset, whose only value is 1.
 class Latch final : public Condition {
   public:
-    explicit Latch(bool takes_first) : takes_first_(takes_first) {}
+    Latch(Calls &calls, bool takes_first) : Condition(calls), takes_first_(takes_first) {}
     // `unseen` counts the pieces of work that may have changed the value unseen.
     std::vector<Bound> record(Point task, std::uint64_t value, std::uint64_t unseen);
     void reset() { records_.clear(); }
@@ -100,6 +101,7 @@ class Latch final : public Condition {
 // Each record satisfies one wait. Of those that were called before it, that of any stream may do so.
 class Notify final : public Condition {
   public:
+    using Condition::Condition;
     std::vector<Bound> record(Point task);
     void reset() { records_.clear(); }
     bool has_record_of(std::uint64_t stream) const override;
@@ -113,6 +115,7 @@ class Notify final : public Condition {
 // it was accepted.
 class Counter final : public Condition {
   public:
+    using Condition::Condition;
     std::vector<Bound> record(Point task, aclrtCntNotifyRecordMode mode, std::uint32_t value);
     void reset();
     bool has_record_of(std::uint64_t stream) const override;

@@ -15,7 +15,7 @@ namespace {
 void create(Check &check, aclrtEvent event, uint32_t flags, bool is_new_mode) {
     EventState state;
     const bool is_manual = !is_new_mode && (flags & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL)) != 0;
-    state.manual = is_manual ? std::make_unique<Latch>(/*takes_first=*/true) : nullptr;
+    state.manual = is_manual ? std::make_unique<Latch>(check.calls(), /*takes_first=*/true) : nullptr;
     state.is_unseen = (flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)) != 0;
     state.flags = is_new_mode ? flags : 0;
     check.create_event(event, std::move(state));
