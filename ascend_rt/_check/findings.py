@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ascend_rt._check import symbols
 from ascend_rt._check.frames import Frame, Frames, innermost, is_file_of_user, native_in
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,10 @@ class Finding:
         """The difference between findings of one kind at the same places."""
         return ""
 
+    def with_more(self, other: Self) -> Self:
+        """Return the finding with the count of another one at the same places."""
+        return replace(self, count=self.count + other.count)
+
 
 @dataclass(frozen=True)
 class Race(Finding):
@@ -108,6 +115,7 @@ class Race(Finding):
     second: Access
     why: Reason = Reason()
     fix: Fix = Fix()
+    also: tuple[Fix, ...] = ()  # for other streams at the same places
 
     @property
     def places(self) -> tuple[Frames, ...]:
@@ -118,6 +126,10 @@ class Race(Finding):
     def sort(self) -> str:
         """The order of reads and writes."""
         return self.conflict
+
+    def with_more(self, other: Self) -> Self:
+        """Return the race with the count of another one at the same places, and with the change for its streams."""
+        return replace(self, count=self.count + other.count, also=(*self.also, other.fix, *other.also))
 
 
 @dataclass(frozen=True)
@@ -223,7 +235,7 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
     for each in findings:
         key = (each.kind, each.sort, tuple(map(innermost, each.places)))
         known = merged.get(key)
-        merged[key] = each if known is None else replace(known, count=known.count + each.count)
+        merged[key] = each if known is None else known.with_more(each)
     return list(merged.values())
 
 

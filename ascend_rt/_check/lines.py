@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ascend_rt._check.findings import (
@@ -64,6 +65,13 @@ def _race(line: Line) -> Race:
         _reason(line.get("why") or {}),
         _fix(line.get("fix") or {}),
     )
+
+
+def counted(finding: Finding, line: Line) -> Finding:
+    """Return a finding that was seen again, with the change for other streams if they are others than before."""
+    if isinstance(finding, Race) and "fix" in line:
+        finding = replace(finding, also=(*finding.also, _fix(line["fix"])))
+    return replace(finding, count=line["count"])
 
 
 def _deadlock(line: Line) -> Deadlock:

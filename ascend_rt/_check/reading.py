@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ascend_rt._check import process_races
 from ascend_rt._check.findings import Finding, Findings, Hint, merge, with_lines
-from ascend_rt._check.lines import READERS, Line
+from ascend_rt._check.lines import READERS, Line, counted
 
 # Lines that are compared with those of other processes.
 _ABOUT_SHARING = frozenset({"sharing", "shared_access", "shared_record", "shared_wait", "shared_host"})
@@ -54,7 +54,7 @@ class _Process:
             if "order" in line:  # another process may know of it
                 self.about_sharing.append(line)
         elif kind == "count" and line["id"] in self.found:
-            self.found[line["id"]] = replace(self.found[line["id"]], count=line["count"])
+            self.found[line["id"]] = counted(self.found[line["id"]], line)
         elif kind in ("process", "checked"):
             self.into.checks.update(line.get("checks", ()))
         elif kind == "files":

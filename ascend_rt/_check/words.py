@@ -128,6 +128,12 @@ WHY: dict[str, Callable[[Race], str]] = {
     "freed": lambda race: "the call that frees the memory comes first",
 }
 
+# Fields of a fix that name a stream and its device.
+_STREAM = ("stream", "device")
+_RECORDS = ("record_stream", "record_device")
+_WAITS = ("wait_stream", "wait_device")
+_MOST_STREAMS = 4  # named; more are others
+
 FIX: dict[str, Callable[[Race, Fix], str]] = {
     "event": lambda race, fix: _event(race, fix),
     "batch": lambda race, fix: (
@@ -138,9 +144,7 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"order the two in the graph: record after {_ends(race)[0]}, and wait before {_ends(race)[1]}, "
         "on the streams of the capture"
     ),
-    "synchronize": lambda race, fix: (
-        f"synchronize {_stream(fix.stream, fix.device)} before {_ends(race)[1]}" + _where(fix)
-    ),
+    "synchronize": lambda race, fix: f"synchronize {_streams(race, _STREAM)} before {_ends(race)[1]}" + _where(fix),
     "threads": lambda race, fix: (
         f"let one thread wait for the other before {_line(race, fix.before)}: by a join, a queue or an event"
     ),
@@ -148,8 +152,8 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"call the tensor's record_stream, with {_stream(fix.stream)}, before it is freed"
     ),
     "notify": lambda race, fix: (
-        f"record a notify on {_stream(fix.record_stream, fix.record_device)} after {_ends(race)[0]}, let "
-        f"{_stream(fix.wait_stream, fix.wait_device)} wait for it before {_ends(race)[1]}, each time but the first"
+        f"record a notify on {_streams(race, _RECORDS)} after {_ends(race)[0]}, let "
+        f"{_streams(race, _WAITS)} wait for it before {_ends(race)[1]}, each time but the first"
     ),
     "ipc_event": lambda race, fix: (
         f"record an IPC event on {_stream(fix.record_stream)} of process {race.first.process} after "
@@ -161,7 +165,7 @@ FIX: dict[str, Callable[[Race, Fix], str]] = {
         f"wait for that before {_line(race, fix.before)}"
     ),
     "free_later": lambda race, fix: (
-        f"synchronize {_stream(fix.stream, fix.device)} before the free at {Places(race).at(fix.before)}{_where(fix)}, "
+        f"synchronize {_streams(race, _STREAM)} before the free at {Places(race).at(fix.before)}{_where(fix)}, "
         "or free later"
     ),
     "free_after": lambda race, fix: (
@@ -216,14 +220,14 @@ def _ends(race: Race) -> list[str]:
 def _event(race: Race, fix: Fix) -> str:
     earlier, later = in_order_of_calls(race)
     after, before = _ends(race)
-    waits = _stream(fix.wait_stream, fix.wait_device)
+    waits = _streams(race, _WAITS)
     if _is_collective_of_torch(race, earlier):
         return (
             f"let {waits} wait for the collective of {after}, by wait() of its work or a later record, before {before}"
         )
     if _is_collective_of_torch(race, later):
         waits = "the current stream"
-    return f"record on {_stream(fix.record_stream, fix.record_device)} after {after}, wait on {waits} before {before}"
+    return f"record on {_streams(race, _RECORDS)} after {after}, wait on {waits} before {before}"
 
 
 def _is_collective_of_torch(race: Race, access: Access) -> bool:
@@ -237,6 +241,20 @@ def _stream_of(race: Race) -> int | None:
 
 def _stream(number: int | None, device: int | None = None) -> str:
     return "the stream" if number is None else f"stream {number}" + (f" of device {device}" if device else "")
+
+
+def _streams(race: Race, fields: tuple[str, str]) -> str:
+    """Return the streams that a change is for: a loop may have the race on several."""
+    changes = [race.fix, *(it for it in race.also if it.case == race.fix.case)]
+    named = sorted({tuple(getattr(it, field) or 0 for field in reversed(fields)) for it in changes})
+    if len(named) == 1:
+        return _stream(*(getattr(race.fix, field) for field in fields))
+    parts = [_stream(number, device) for device, number in named[:_MOST_STREAMS]]
+    if len(named) > _MOST_STREAMS:
+        parts.append("others")
+    elif not any(device for device, _ in named):
+        parts = ["streams " + parts[0].removeprefix("stream "), *(part.removeprefix("stream ") for part in parts[1:])]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def why(race: Race) -> str:

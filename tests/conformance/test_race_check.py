@@ -771,6 +771,17 @@ def reports_of(program: str) -> list[dict[str, Any]]:
     return [it for it in findings_of(program) if it["kind"] == "race"]
 
 
+def test_streams_that_have_the_same_race_are_written_with_its_count() -> None:
+    program = (
+        "for i, s in enumerate((a, b)):\n    copy_async(x[64 * i : 64 * (i + 1)], p[:64], s)\n"
+        "for _ in range(2):\n    copy_async(q, x, c)\n    c.synchronize()\n"
+    )
+    found = findings_of(program)
+    lines = [it for it in found if it["kind"] in ("race", "count")]
+    assert [it["fix"]["record_stream"] if "fix" in it else None for it in lines] == [2, 3, None, None]
+    assert lines[-1]["count"] == 4
+
+
 def test_the_reason_is_the_newest_wait() -> None:
     # The first wait finds no record, as in most pipelines; the race is due to the second.
     late = "b.wait(e)\ne.record(a)\n" + WRITE + "b.wait(e)  # wait\n" + READ

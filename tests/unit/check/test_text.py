@@ -37,8 +37,8 @@ def read(path: Path, *lines: fake.Line, **changed: Any) -> findings.Findings:
     return reading.read(directory)
 
 
-def lines_of(path: Path, line: fake.Line) -> list[str]:
-    found = read(path, line)
+def lines_of(path: Path, *lines: fake.Line) -> list[str]:
+    found = read(path, *lines)
     return words.lines((found.findings + found.hints)[0])
 
 
@@ -170,6 +170,27 @@ def test_every_fix_has_a_sentence(train: Path, fix: dict[str, Any], expected: st
         train, fake.race(train, fix=fix | dict.fromkeys(("before", "after", "record_after", "wait_before"), place))
     )
     assert found[-1] == f"  fix: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([{"record_stream": 3}, {"record_stream": 2}], "record on streams 2 and 3 after line 6, wait on stream 3"),
+        ([{"wait_stream": 5}, {"wait_stream": 4}], "record on stream 2 after line 6, wait on streams 3, 4 and 5"),
+        (
+            [{"record_stream": 2, "record_device": 1}],
+            "record on stream 2 and stream 2 of device 1 after line 6, wait on stream 3",
+        ),
+        (
+            [{"record_stream": number} for number in range(4, 9)],
+            "record on stream 2, stream 4, stream 5, stream 6 and others after line 6, wait on stream 3",
+        ),
+    ],
+)
+def test_a_fix_names_all_streams_that_have_the_race(train: Path, others: list[dict[str, Any]], expected: str) -> None:
+    race = fake.race(train)
+    counts = [{"kind": "count", "id": 1, "count": n, "fix": race["fix"] | it} for n, it in enumerate(others, 2)]
+    assert lines_of(train, race | {"id": 1}, *counts)[-1] == f"  fix: {expected} before line 11"
 
 
 def test_order_is_not_what_a_use_of_freed_memory_lacks(train: Path) -> None:

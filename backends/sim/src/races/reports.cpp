@@ -14,6 +14,7 @@ namespace aclsim::races {
 namespace {
 
 constexpr std::uint64_t kMostOrders = 1000;  // written for races at the same places
+constexpr std::size_t kMostStreams = 16;     // pairs of streams for which a change at the same places is proposed
 constexpr std::uint64_t kMostCounts = 1000;  // written before those are left out that grow by less than this part
 constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "managed", "pool", "shared", "registered"};
 
@@ -189,9 +190,14 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
     }
     seen.pair = pair;
     ++seen.count;
+    const bool are_new_streams =
+        seen.streams.size() < kMostStreams &&
+        seen.streams.insert({first.agent.device, first.agent.stream, second.agent.device, second.agent.stream}).second;
     // With other processes each has its own order.
     if (seen.count > 1 && (order.empty() || seen.count > kMostOrders)) {
-        if (seen.count > seen.written + seen.written / kMostCounts) {
+        if (are_new_streams) {
+            write_count(seen, fix_for(first, second, find_lane(first)));
+        } else if (seen.count > seen.written + seen.written / kMostCounts) {
             write_count(seen);
         }
         return;
@@ -211,10 +217,10 @@ void Reports::race(const Block &block, const Conflict &conflict, const Use &late
                 order.empty() ? "" : field("order", order)}));
 }
 
-void Reports::write_count(Seen &seen) {
+void Reports::write_count(Seen &seen, const std::string &fix) {
     seen.written = seen.count;
-    output_.write(
-        object({text_field("kind", "count"), field("id", seen.id), field("count", seen.count - seen.before)}));
+    output_.write(object({text_field("kind", "count"), field("id", seen.id), field("count", seen.count - seen.before),
+                          fix.empty() ? "" : field("fix", fix)}));
 }
 
 void Reports::note(const std::string &text) {

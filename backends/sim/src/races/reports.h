@@ -2,6 +2,7 @@
 // Reports of the race check: one for each pair of places, with a count.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -47,7 +48,8 @@ class Reports {
     void waited_for_first_record(PlaceId place) { waits_for_first_record_.insert(place); }
     // The host, or a task for which an event would do, needs what was done before a wait of the host.
     void used_wait_of_host(PlaceId place, bool by_task);
-    void write_counts();  // those that have grown since they were written
+    // Writes the counts that have grown since they were written.
+    void write_counts();
     // Writes the final counts, and the hints.
     void finish();
 
@@ -64,6 +66,7 @@ class Reports {
         std::uint64_t written = 0;
         // Newest pair of accesses.
         std::tuple<LaneId, Step, std::uint64_t, std::uint64_t> pair{};
+        std::set<std::array<std::uint32_t, 4>> streams{};  // devices and streams of the accesses
     };
     struct Waits {
         std::optional<std::uint32_t> stream{};  // none: the host waits
@@ -73,7 +76,7 @@ class Reports {
         std::uint64_t for_tasks = 0;
         std::uint64_t for_host = 0;
     };
-    void write_count(Seen &seen);
+    void write_count(Seen &seen, const std::string &fix = "");  // the fix for other streams than before
     std::string reason_for(const Use &earlier, const Use &later, const Lane *lane) const;
     std::string fix_for(const Use &first, const Use &second, const Lane *lane_of_first) const;
 
