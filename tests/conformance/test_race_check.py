@@ -108,6 +108,9 @@ ORDERED = {
     "notify": WRITE + NOTIFY + "n.record(a); n.wait(b)\n" + READ,
     "notify that is recorded later": NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a)\n",
     "value": WORD + WRITE + SET + AWAIT + READ,
+    "copy of a word beside its wait": WORD + SET + "e.record(a); c.wait(e)\n" + AWAIT + "copy_async(y, z, c)\n",
+    "wait that a copy of the host releases": WORD + "p[:8] = 0; p[0] = 7\n" + AWAIT + "copy(z[:8], p[:8])\n",
+    "wait that a copy in a stream releases": WORD + "p[:8] = 0; p[0] = 7\n" + AWAIT + "copy_async(z[:8], p[:8], c)\n",
     "notify that two streams record behind the write": (
         WRITE + NOTIFY + "e.record(a); c.wait(e)\nn.record(c); n.record(a); n.wait(b)\n" + READ
     ),
@@ -512,7 +515,7 @@ RACES = {
     "value beside a copy": (SET.replace("\n", "  # write\n") + "copy_async(y, z, b)  # read\n", RACE),
     "wait for a value beside a copy": (
         WORD + SET + "e.record(a); c.wait(e)\n" + AWAIT.replace("\n", "  # wait\n") + "copy_async(z, y, c)  # copy\n",
-        ["write after write: wait, copy"],
+        ["write after read: wait, copy"],
     ),
     "free beside a read": (
         "copy_async(y, x, b)  # read\nlib.aclrtFree(ffi.cast('void *', x.handle))  # free\n",

@@ -73,8 +73,9 @@ void begin_child() {
 
 [[maybe_unused]] const int g_follows_forks = pthread_atfork(nullptr, nullptr, begin_child);
 
-Mode mode_of(const Access &access, bool is_atomic) {
-    return is_atomic ? Mode::Atomic : access.mode == AccessMode::Read ? Mode::Read : Mode::Write;
+Mode mode_of(const Access &access, bool is_of_value) {
+    const bool is_read = access.mode == AccessMode::Read;
+    return is_of_value ? (is_read ? Mode::ValueWait : Mode::ValueWrite) : (is_read ? Mode::Read : Mode::Write);
 }
 
 bool is_of_host(const Access &access, aclrtMemcpyKind kind) {
@@ -265,9 +266,9 @@ void Check::add_launch(aclrtStream stream, aclrtFuncHandle function, const Decla
 
 // --- order -----------------------------------------------------------------------------------------------------------
 
-void Check::order(Point before, Point after, Edge::Choice choice) {
+void Check::order(Point before, Point after, Edge::Choice choice, Ordering why) {
     const bool is_sole = choice == Edge::Choice::Sole;  // which of several satisfied the wait is unknown
-    detector_.order({before, after, Ordering::Event, /*process=*/0, is_sole ? choice : Edge::Choice::Other});
+    detector_.order({before, after, why, /*process=*/0, is_sole ? choice : Edge::Choice::Other});
     if (StreamState *const stream = choice == Edge::Choice::Other ? nullptr : streams_.find(after.stream)) {
         stream->order.push_back({after.sequence, before});
     }
@@ -284,7 +285,8 @@ void Check::bind(const std::vector<Bound> &bound) {
             order(record, it.wait,
                   !is_choice                  ? Edge::Choice::Sole
                   : record == records.front() ? Edge::Choice::Taken
-                                              : Edge::Choice::Other);
+                                              : Edge::Choice::Other,
+                  Ordering::Value);  // or another condition: to the detector only a value differs from the rest
         }
         end_task(it.wait);
     }
@@ -363,7 +365,7 @@ void Check::forget_words(std::uintptr_t begin, std::uint64_t size) {
 
 void Check::forget_words(const std::vector<Operand> &operands) {
     for (const Operand &it : operands) {
-        if (it.mode != Mode::Read && it.mode != Mode::Atomic) {
+        if (races::is_write(it.mode) && it.mode != Mode::ValueWrite) {
             forget_words(it.block->address + static_cast<std::uintptr_t>(it.offset), it.size);
         }
     }
@@ -596,11 +598,11 @@ void Check::free_in_stream(const void *address, aclrtStream stream) {
     freed_[as_integer(address)] = {size, task};
 }
 
-std::vector<Operand> Check::operands_of(const std::vector<Access> &accesses, bool is_atomic) {
+std::vector<Operand> Check::operands_of(const std::vector<Access> &accesses, bool is_of_value) {
     std::vector<Operand> operands;
     for (const Access &access : accesses) {
         if (access.address != nullptr && access.size > 0) {
-            detector_.blocks().find(access, mode_of(access, is_atomic), place(), /*names_parts=*/false, operands);
+            detector_.blocks().find(access, mode_of(access, is_of_value), place(), /*names_parts=*/false, operands);
         }
     }
     return operands;

@@ -107,7 +107,7 @@ class Check {
     void share_mapped() { shares_mapped_ = true; }                            // any memory that is mapped
     void allocate_in_stream(const void *address, std::uint64_t size, aclrtStream stream);
     void free_in_stream(const void *address, aclrtStream stream);
-    std::vector<races::Operand> operands_of(const std::vector<Access> &accesses, bool is_atomic = false);
+    std::vector<races::Operand> operands_of(const std::vector<Access> &accesses, bool is_of_value = false);
     // The same for memory of a device. Counts accesses to memory that no call seen has allocated.
     std::vector<races::Operand> operands_on_device(const std::vector<Access> &accesses);
     // The host accesses memory in the present call, or in the host function that the thread runs.
@@ -139,7 +139,7 @@ class Check {
     StreamState *running(aclrtStream stream);  // nullptr if the stream's tasks are kept
     bool is_captured(aclrtStream stream) const;
     Point submit(StreamState &stream, std::vector<races::Operand> operands, std::uint64_t batch);
-    void order(Point before, Point after, Edge::Choice choice = Edge::Choice::Sole);
+    void order(Point before, Point after, Edge::Choice choice = Edge::Choice::Sole, Ordering why = Ordering::Event);
     void order_after_all(Point task);
     Points newest_of_all();
     void bind(const std::vector<Bound> &bound);

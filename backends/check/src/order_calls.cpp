@@ -217,13 +217,13 @@ aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStre
     return FORWARD(aclrtValueWrite, auto &word = check.word(devAddr);
                    check.record_in(
                        word, stream, [&](Point task) { return word.record(task, value, check.unseen()); },
-                       check.operands_of({writes(devAddr, sizeof value, "devAddr")}, /*is_atomic=*/true)),
+                       check.operands_of({writes(devAddr, sizeof value, "devAddr")}, /*is_of_value=*/true)),
                    devAddr, value, flag, stream);
 }
 
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
     return FORWARD(aclrtValueWait,
                    check.wait_for(check.word(devAddr), stream, {{}, compares(value, flag)},
-                                  check.operands_of({reads(devAddr, sizeof value, "devAddr")}, /*is_atomic=*/true)),
+                                  check.operands_of({reads(devAddr, sizeof value, "devAddr")}, /*is_of_value=*/true)),
                    devAddr, value, flag, stream);
 }

@@ -124,9 +124,9 @@ RaceCheck::Operands RaceCheck::operands_of(const std::vector<Access> &accesses, 
     operands.reserve(accesses.size());
     for (const Access &access : accesses) {
         if (access.mode != AccessMode::None) {
-            const Mode mode = traits.synchronizes               ? Mode::Atomic
-                              : access.mode == AccessMode::Read ? Mode::Read
-                                                                : Mode::Write;
+            const bool is_read = access.mode == AccessMode::Read;
+            const Mode mode = traits.synchronizes ? (is_read ? Mode::ValueWait : Mode::ValueWrite)
+                                                  : (is_read ? Mode::Read : Mode::Write);
             detector_.blocks().find(access, mode, place, traits.is_operator, operands);
         }
     }

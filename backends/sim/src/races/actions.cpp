@@ -194,6 +194,9 @@ void Detector::take_task(Action &action) {
     lane.vain = action.vain.wait != 0 ? action.vain : lane.vain;
     advance(lane, {action.sequence, action.place, action.caller, action.caller_step}, std::move(knowledge));
     publish_record(action);
+    for (Operand &operand : action.operands) {
+        operand.mode = operand.mode == Mode::ValueWait && !action.has_value ? Mode::Poll : operand.mode;
+    }
     if (!action.is_dropped && !action.operands.empty()) {
         const Launch &launched = action.launched;
         Agent agent{true, lane.device, lane.number, action.shown, action.caller->number, lane.serial};

@@ -312,6 +312,7 @@ void Detector::order(const Edge &edge) {
     } else if (action != nullptr) {
         const auto waited = lane.waits.find(edge.after.sequence);
         const PlaceId wait = waited == lane.waits.end() ? 0 : waited->second;
+        action->has_value = action->has_value || edge.why == Ordering::Value;
         action->after.push_back({edge.before.stream, edge.before.sequence, wait, is_implied, group, is_fallback,
                                  is_certain, edge.weight, edge.needed});
     }

@@ -56,6 +56,7 @@ struct ActionFields {
     bool is_dropped = false;
     bool is_quiet = false;       // HostLearns: only frees come after the task
     bool is_use = false;         // HostLearns: the host needs the end of the task
+    bool has_value = false;      // Task: a value write has satisfied its wait
     std::uint64_t number = 0;    // in the order of calls
     std::uint64_t time = 0;      // of the call; 0: before this process shared anything
     std::uint64_t sequence = 0;  // of a task, in its stream,

@@ -21,6 +21,8 @@ constexpr std::array<const char *, kBlockKinds> kKinds{"device", "pinned", "mana
 const char *word_for(Mode mode) {
     switch (mode) {
         case Mode::Read:
+        case Mode::ValueWait:
+        case Mode::Poll:
             return "read";
         case Mode::Allocation:
             return "allocation";

@@ -53,7 +53,7 @@ void Sharing::access(const Block &block, std::uint64_t begin, std::uint64_t end,
                       " times: later accesses are not compared with those of other processes");
         return;
     }
-    if (use.mode == Mode::Atomic) {  // may have waited for any process
+    if (is_of_value(use.mode)) {  // may have waited for any process
         wait(use.lane, use.step, {}, 0, 0);
     }
     output_.write(object({text_field("kind", "shared_access"), text_field("file", block.shared.file),

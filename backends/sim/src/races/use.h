@@ -11,12 +11,15 @@ namespace aclsim::races {
 
 using PlaceId = std::uint32_t;
 
-enum class Mode : std::uint8_t { Read, Write, Atomic, Allocation, Free };
+// A poll is a value wait that no value write has satisfied: other writes, such as a copy, release it.
+enum class Mode : std::uint8_t { Read, Write, ValueWrite, ValueWait, Poll, Allocation, Free };
 
-inline bool is_write(Mode mode) { return mode != Mode::Read; }
-// Value writes and value waits synchronize with each other; they never race among themselves.
+inline bool is_write(Mode mode) { return mode != Mode::Read && mode != Mode::ValueWait && mode != Mode::Poll; }
+inline bool is_of_value(Mode mode) { return mode == Mode::ValueWrite || mode == Mode::ValueWait || mode == Mode::Poll; }
+// Value writes and value waits synchronize with each other, and polls with any write; they never race among themselves.
 inline bool conflict(Mode one, Mode other) {
-    return (is_write(one) || is_write(other)) && !(one == Mode::Atomic && other == Mode::Atomic);
+    const bool is_release = (one == Mode::Poll && other == Mode::Write) || (one == Mode::Write && other == Mode::Poll);
+    return (is_write(one) || is_write(other)) && !(is_of_value(one) && is_of_value(other)) && !is_release;
 }
 
 // Task of a stream, or thread of the host, that makes an access.
