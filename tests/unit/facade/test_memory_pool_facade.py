@@ -57,6 +57,7 @@ def test_it_is_a_buffer(pool: MemoryPool, device: Device, stream: Stream) -> Non
     buffer = pool.allocate(1000, stream)
     assert isinstance(buffer, Buffer)
     assert (buffer.nbytes, len(buffer), buffer.device, buffer.base) == (1000, 1000, device, None)
+    stream.synchronize()  # the memory is there in the order of the stream
     fill(buffer, 1)
     copy(buffer[100:200], np.full(100, 2, np.uint8))
     view = buffer[100:]
