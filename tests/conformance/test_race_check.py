@@ -85,6 +85,21 @@ ORDERED = {
     "memory that an allocator gives out again": WRITE + "e.record(a)\n" + QUIETLY + REUSABLE + READ,
     "free after a quiet query": WRITE + "e.record(a)\n" + QUIETLY + "lib.aclrtFree(ffi.cast('void *', x.handle))\n",
     "quiet wait of the host": WRITE + "lib.aclsimAskQuietly(1)\na.synchronize()\nlib.aclsimAskQuietly(0)\n" + READ,
+    "waits at one place for records that are complete": (
+        "for i in range(4):\n    copy_async([z, x][i // 2], p, a)\n    e.record(a)\n"
+        + "".join(f"    {line}\n" for line in QUIETLY.splitlines())
+        + "    b.wait(e)\n"
+        + READ
+    ),
+    "record of a stream that waits again": (
+        WRITE
+        + "e.record(a)\n"
+        + QUIETLY
+        + "c.wait(e); f.record(c)\ncopy_async(z, q, a)\ne.record(a)\n"
+        + QUIETLY
+        + "c.wait(e)\nfill_async(z, 1, c)\nb.wait(f)\n"
+        + READ
+    ),
     "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
     "pageable copy": WRITE + "copy_async(bytearray(4096), x, a)\n" + READ,
     "pageable copy for which the package does not wait": (
@@ -104,6 +119,10 @@ ORDERED = {
         + "b.launch_host_func(wait_for_a)\n"
         + READ
         + "started.set()\n"
+    ),
+    "host function that submits": (
+        WRITE
+        + "def read():\n    device.set_current()\n    copy_async(y, x, b)\na.launch_host_func(read)\na.synchronize()\n"
     ),
     "notify": WRITE + NOTIFY + "n.record(a); n.wait(b)\n" + READ,
     "notify that is recorded later": NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a)\n",
@@ -231,6 +250,26 @@ ORDERED = {
             AWAIT.replace("7", "0").replace("GEQ", "EQ").replace("raw(b)", "raw(a)"),
         )
     ),
+    "value beside a write of one that does not satisfy the wait": (
+        BUSY.replace("a.", "c.")
+        + WORD
+        + SET.replace("raw(a)", "raw(c)").replace("7", "1")
+        + WRITE
+        + SET
+        + AWAIT
+        + READ
+        + "b.synchronize()\nstarted.set()\n"
+    ),
+    "value that another stream writes behind the wait": (
+        BUSY.replace("a.", "b.")
+        + WORD
+        + WRITE
+        + SET
+        + AWAIT
+        + READ
+        + SET.replace("raw(a)", "raw(c)")
+        + "c.synchronize()\nstarted.set()\n"
+    ),
     "values that go on": WORD
     + "for i in range(1, 4):\n"
     + "".join(f"    {line}" for line in (SET.replace("7", "i"), AWAIT.replace("7", "i"))),
@@ -256,6 +295,15 @@ ORDERED = {
     ),
     "replays": "with a.capture() as g:\n    copy_async(x, p, a)\n    copy_async(y, x, a)\ng.launch(b); g.launch(b)\n",
     "replays in two streams": "with a.capture() as g:\n    copy_async(x, p, a)\ng.launch(b); g.launch(c)\n",
+    "replays that begin in another order": (
+        "with a.capture() as g:\n    copy_async(x, p, a)\n"
+        + BUSY.replace("a.", "b.")
+        + "g.launch(b); g.launch(c); c.synchronize()\nstarted.set()\n"
+    ),
+    "graph whose memory was freed before its launch": (
+        "with a.capture() as g:\n    copy_async(x, p, a)\nformer = x.handle\n"
+        "lib.aclrtFree(ffi.cast('void *', former))\nm = Buffer(4096); assert m.handle == former\ng.launch(b)\n"
+    ),
     "execution that the host waits for": MODEL
     + "for i in range(3):\n    ok(lib.aclmdlRIExecute(model, -1))\n    copy(bytearray(4096), x)\n",
     "workspace of an operator": "for i in range(3):\n    sim.run_operator(a, 64)\n",
@@ -353,6 +401,17 @@ RACES = {
         BUSY + WORD + WRITE + SET + SET.replace("raw(a)", "raw(c)") + AWAIT + READ + "started.set()\n",
         RACE,
     ),
+    "value that a busy stream writes first": (
+        BUSY.replace("a.", "c.")
+        + WORD
+        + WRITE
+        + SET.replace("raw(a)", "raw(c)")
+        + SET
+        + AWAIT
+        + READ
+        + "b.synchronize()\nstarted.set()\n",
+        RACE,
+    ),
     "value that is there": (WORD + WRITE + SET + AWAIT.replace("7", "0") + READ, RACE),
     "first of many values": (
         WORD
@@ -387,6 +446,16 @@ RACES = {
         + WRITE
         + "n.record(a); n.wait(c)\ncopy_async(y[64:], x[64:], c)  # read\n",
         ["read after write: early, late", *RACE],
+    ),
+    "IPC event that is recorded again while its waiting stream is busy": (
+        "i = Event(ipc=True)\n"
+        + BUSY.replace("a.", "b.")
+        + "i.record(a); b.wait(i)\n"
+        + WRITE
+        + "i.record(a)\n"
+        + READ
+        + "started.set()\n",
+        RACE,
     ),
     "query that answers not complete": (
         BUSY + WRITE + "assert not a.is_done\n" + READ + "b.synchronize()\nstarted.set()\n",
