@@ -151,6 +151,74 @@ def test_another_process_may_bring_the_order(run, tmp_path: Path, argument: str,
     assert ("free after write" in done.stderr) == bool(status)
 
 
+# The second event, of another process, follows the first one: so does what a stream and a thread do behind it here.
+THERE_AND_BACK = """\
+import os, sys, threading
+from multiprocessing import get_context
+from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill_async
+
+
+def pass_on(pipe):
+    Device(0).set_current()
+    stream = Stream()
+    with Event.open(pipe.recv()) as first, Event(ipc=True) as second:
+        pipe.send(second.export())
+        pipe.recv()
+        stream.wait(first)
+        second.record(stream)
+        pipe.send("recorded")
+        pipe.recv()
+
+
+def use(device, second, read_end, memory, pinned, target):
+    device.set_current()
+    os.read(read_end, 1)  # orders nothing that the check follows
+    stream = Stream()
+    stream.wait(second)
+    fill_async(memory, 2, stream)
+    copy_async(memory, pinned, stream)
+    second.synchronize()
+    target[:] = 2
+    stream.synchronize()
+
+
+if __name__ == "__main__":
+    context = get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=pass_on, args=(there,))
+    child.start()
+    device = Device(0)
+    device.set_current()
+    stream, first, memory = Stream(), Event(ipc=True), Buffer(4096)
+    pinned, target = PinnedBuffer(4096), PinnedBuffer(4096)
+    here.send(first.export())
+    second = Event.open(here.recv())
+    read_end, write_end = os.pipe()
+    thread = threading.Thread(target=use, args=(device, second, read_end, memory, pinned, target))
+    thread.start()
+    fill_async(memory, 1, stream)
+    copy_async(target, memory, stream)
+    first.record(stream)
+    pinned[:] = 1
+    here.send("recorded")
+    here.recv()
+    os.write(write_end, b"1")
+    thread.join()
+    stream.synchronize()
+    second.close()
+    here.send("done")
+    child.join()
+    sys.exit(child.exitcode)
+"""
+
+
+@pytest.mark.simulator("race check")
+def test_a_record_of_another_process_follows_all_that_this_one_has_done(run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(THERE_AND_BACK, encoding="utf-8")
+    done = run("-m", "ascend_rt", "check", "--backend", "sim", "--host-threads", "train.py")
+    assert (done.returncode, done.stderr) == (0, "no findings in 2 processes\n")
+
+
 @pytest.mark.simulator("race check")
 @pytest.mark.parametrize(
     "order",
