@@ -216,6 +216,16 @@ ORDERED = {
         + AWAIT_MANUAL
         + READ
     ),
+    "manual event that a model resets": (
+        MANUAL
+        + MODEL.replace("ok(lib.aclrtMemcpyAsync", "ok(lib.aclrtResetEvent(m, kept))\nok(lib.aclrtMemcpyAsync")
+        + RECORD_A
+        + "a.synchronize()\nok(lib.aclmdlRIExecute(model, -1))\n"
+        + WRITE
+        + RECORD_A
+        + AWAIT_MANUAL
+        + READ
+    ),
     "manual event for which a model waits": (
         MANUAL
         + RECORD_A
@@ -588,6 +598,14 @@ RACES = {
     ),
     "free beside a read": (
         "copy_async(y, x, b)  # read\nlib.aclrtFree(ffi.cast('void *', x.handle))  # free\n",
+        ["free after read: read, free"],
+    ),
+    "free behind one that an abort has dropped": (
+        BUSY
+        + "ok(lib.aclrtMemPoolFreeAsync(ffi.cast('void *', x.handle), raw(a)))\n"
+        + "threading.Timer(0.05, started.set).start()\nok(lib.aclrtStreamAbort(raw(a)))\n"
+        + READ
+        + "lib.aclrtFree(ffi.cast('void *', x.handle))  # free\n",
         ["free after read: read, free"],
     ),
     "read before the allocation": (

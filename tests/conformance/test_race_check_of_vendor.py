@@ -42,6 +42,7 @@ UNSEEN = {
     "graph beside a task",
     "model that the host does not wait for",
     "use after the free, in its order",
+    "free behind one that an abort has dropped",
     "value that is there",
     "copy with addresses in memory of the device",
 }

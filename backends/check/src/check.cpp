@@ -431,7 +431,13 @@ void Check::wait_for_event(aclrtEvent event, aclrtStream stream, bool is_externa
 
 void Check::reset_event(aclrtEvent event, aclrtStream stream) {
     const auto found = events_.find(event);
-    if (add_task(stream).stream != 0 && found != events_.end() && found->second.manual != nullptr) {
+    const bool is_kept = add_task(stream).stream == 0;
+    if (found == events_.end() || found->second.manual == nullptr) {
+        return;
+    }
+    if (is_kept) {  // a graph or a model may reset it at any time
+        found->second.is_unseen = true;
+    } else {
         found->second.manual->reset();
     }
 }
