@@ -162,7 +162,7 @@ def other():
     device.set_current()
     pinned[:] = 1
     event.record(stream)
-    for _ in range(1000):
+    for _ in range(1100):  # more than are remembered
         fill_async(memory, 0, stream)
     os.write(go, b"g")
 
@@ -215,6 +215,74 @@ thread.join()
 
 def test_a_wait_is_bound_to_a_record_of_a_stream_that_another_thread_has_closed(run, tmp_path: Path) -> None:
     expect_status(0, run, tmp_path, CLOSED_BY_A_THREAD, "--host-threads")
+
+
+WAIT_FOR_A_CLOSED_STREAM = """\
+import os, threading
+from ascend_rt import Buffer, Device, Event, PinnedBuffer, Stream, copy_async, fill_async
+
+device = Device(0)
+device.set_current()
+b, filled, own, of_another = Stream(), Event(), Buffer(4096), Buffer(4096)
+source, target = PinnedBuffer(4096), Buffer(4096)
+is_closed, closes = os.pipe()  # orders nothing that the check follows
+
+
+def produce():
+    device.set_current()
+    with Stream() as a, Stream() as other:
+        fill_async(of_another, 1, other)
+        a.wait(other)
+        source[:] = 1
+        fill_async(own, 1, a)
+        filled.record(a)
+    os.write(closes, b"1")
+
+
+thread = threading.Thread(target=produce)
+thread.start()
+os.read(is_closed, 1)
+b.wait(filled)
+for memory in (own, of_another, source):
+    copy_async(target, memory, b)
+b.synchronize()
+thread.join()
+"""
+
+
+def test_the_record_of_a_stream_that_a_thread_has_closed_brings_all_before_it(run, tmp_path: Path) -> None:
+    expect_status(0, run, tmp_path, WAIT_FOR_A_CLOSED_STREAM, "--host-threads")
+
+
+NEXT_TASK = """\
+import os, threading
+from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async, fill_async
+
+device = Device(0)
+device.set_current()
+pinned, memory, other = PinnedBuffer(4096), Buffer(4096), Buffer(4096)
+stream = Stream()
+goes, go = os.pipe()  # orders nothing that the check follows
+
+
+def work():
+    device.set_current()
+    pinned[:] = 1
+    fill_async(other, 1, stream)
+    os.write(go, b"1")
+
+
+thread = threading.Thread(target=work)
+thread.start()
+os.read(goes, 1)
+copy_async(memory, pinned, stream)
+stream.synchronize()
+thread.join()
+"""
+
+
+def test_a_task_follows_what_the_thread_knew_that_submitted_the_former_one(run, tmp_path: Path) -> None:
+    expect_status(0, run, tmp_path, NEXT_TASK, "--host-threads")
 
 
 # Each function lets another thread run a function, and waits for that by other means.
