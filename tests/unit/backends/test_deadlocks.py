@@ -20,7 +20,7 @@ pytestmark = pytest.mark.simulator("internals")
 
 PRELUDE = """\
 import os, queue, signal, subprocess, sys, threading, time
-from ascend_rt import AclError, Buffer, Device, Notify, Stream, Timeout, ffi, lib
+from ascend_rt import AclError, Buffer, Device, Event, Notify, Stream, Timeout, ffi, lib
 device = Device(0)
 device.set_current()
 stream, other = Stream(), Stream()
@@ -183,6 +183,24 @@ with lock:
     except Timeout:
         print("late")
 stream.synchronize()
+""",
+    "another process records the event": """
+code = '''
+import subprocess
+from ascend_rt import Device, Event, Stream
+Device(0).set_current()
+stream, event = Stream(), Event(ipc=True)
+stream.launch_host_func(lambda: subprocess.run(["sleep", "0.7"], check=True))
+event.record(stream)
+print(event.export().hex(), flush=True)
+input()
+'''
+environment = {**os.environ, "ASCEND_RT_SIM_CHECK": ""}
+process = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, env=environment, text=True)
+with Event.open(bytes.fromhex(process.stdout.readline())) as event:
+    stream.wait(event)
+    stream.synchronize()
+process.communicate("end")
 """,
     "a signal ends the wait": """
 notify.wait(stream)
