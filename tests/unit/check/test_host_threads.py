@@ -287,7 +287,7 @@ def test_a_task_follows_what_the_thread_knew_that_submitted_the_former_one(run, 
 
 # Each function lets another thread run a function, and waits for that by other means.
 HANDOVERS = """\
-import asyncio, threading
+import asyncio, queue, threading
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from ascend_rt import Buffer, Device, PinnedBuffer, Stream, copy_async
 
@@ -348,12 +348,50 @@ def by_polled_future(run):
     run(lambda: future.set_result(1))
     while not future.done():
         pass
+
+
+def by_polled_event(run):
+    event = threading.Event()
+    run(event.set)
+    while not event.is_set():
+        pass
+
+
+def by_queue(run):
+    items = queue.Queue()
+    run(lambda: items.put([1]))
+    items.get()
+
+
+def by_simple_queue(run):
+    items = queue.SimpleQueue()
+    run(lambda: items.put([1]))
+    items.get()
+
+
+def by_end_of_queue(run):
+    items = queue.Queue()
+    items.put([1])
+    run(items.task_done)
+    items.join()
+
+
+def by_event_loop(run):
+    async def wait_for_call():
+        loop, called = asyncio.get_running_loop(), asyncio.Event()
+        run(lambda: loop.call_soon_threadsafe(called.set))
+        await called.wait()
+    asyncio.run(wait_for_call())
+
+
+ways = [by_lock, by_condition, by_semaphore, by_event, by_future, by_polled_future, by_polled_event]
+ways += [by_queue, by_simple_queue, by_end_of_queue, by_event_loop]
 """
 
 OF_HOST_FUNCTIONS = """
 
 stream = Stream()
-for hand_over in (by_lock, by_condition, by_semaphore, by_event, by_future, by_polled_future):
+for hand_over in ways:
     copy_async(out, memory, stream)
     hand_over(stream.launch_host_func)
     out[:] = 1
@@ -377,7 +415,20 @@ def start(then):
 
 
 threads = []
-for hand_over in (by_lock, by_condition, by_semaphore, by_barrier, by_event, by_future, by_polled_future):
+
+
+def by_end(run):
+    run(lambda: None)
+    threads[-1].join()
+
+
+def by_polled_end(run):
+    run(lambda: None)
+    while threads[-1].is_alive():
+        pass
+
+
+for hand_over in (*ways, by_barrier, by_end, by_polled_end):
     hand_over(start)
     out[:] = 1
 with ThreadPoolExecutor(1) as pool:
