@@ -101,6 +101,13 @@ ORDERED = {
         + READ
     ),
     "destruction of the stream": WRITE + "a.close(); a = Stream()\n" + READ,
+    "destruction of a stream by the C function": (
+        "s = new('aclrtStream *', 'aclrtCreateStream')\n"
+        "ok(lib.aclrtMemsetAsync(address(x), 4096, 1, 4096, s)); ok(lib.aclrtDestroyStream(s))\n" + READ
+    ),
+    "free that synchronizes the device": (
+        WRITE + "m = new('void **', 'aclrtMalloc', 4096, 0); ok(lib.aclrtFreeWithDevSync(m))\n" + READ
+    ),
     "pageable copy": WRITE + "copy_async(bytearray(4096), x, a)\n" + READ,
     "pageable copy for which the package does not wait": (
         WRITE
@@ -465,6 +472,15 @@ RACES = {
         + "i.record(a)\n"
         + READ
         + "started.set()\n",
+        RACE,
+    ),
+    "synchronization of another device": (
+        "copy_async(p, x, a)  # write\nfar = Device(1)\nfar.set_current()\ns = Stream()\n"
+        "far.synchronize()\ndevice.set_current()\n" + LOOK,
+        ["read after write: write, look"],
+    ),
+    "query of an event that answers not complete": (
+        BUSY + WRITE + "e.record(a)\nassert not e.is_done\n" + READ + "b.synchronize()\nstarted.set()\n",
         RACE,
     ),
     "query that answers not complete": (

@@ -88,7 +88,9 @@ def texts(findings: list[dict[str, Any]], kind: str) -> list[str]:
 
 
 QUICK = {
+    "destruction of a stream by the C function",
     "first record of a manual event",
+    "free that synchronizes the device",
     "manual event that is reset before",
     "memory of a full pool, which another stream gets",
     "notify that a busy stream records first",
@@ -97,8 +99,10 @@ QUICK = {
     "notify that its waiting stream records later",
     "notify that the host resets",
     "parts of a batch",
+    "query of an event that answers not complete",
     "query that answers not complete",
     "quiet query",
+    "synchronization of another device",
     "value that a busy stream writes first",
     "value that goes to and fro",
     "value that the host has reset",
