@@ -103,6 +103,54 @@ class Deadlock(Exception):
     """The program would wait forever, or a wait cannot be bound by the order of calls."""
 
 
+def lines_that_can_run(calls: list[Call]) -> list[int]:
+    """Return the lines of records and waits in the order of calls, but none behind a wait without enough records."""
+    taken: list[int] = []
+    open_: list[int] = []
+    recorded: dict[int, int] = {}  # line of the newest record, by event
+    awaited: dict[int, int] = {}  # line of the record, by line of the wait
+    numbers = {"add": 0} | {f"notify {notify}": 0 for notify in range(NOTIFIES)}
+
+    def take(line: int) -> bool:
+        call = calls[line - 1]
+        if call.name in ("add", "notify"):
+            numbers["add" if call.name == "add" else f"notify {call.other}"] += call.other if call.name == "add" else 1
+        elif call.name == "await_sum":
+            return numbers["add"] >= call.other
+        elif call.name == "await_notify":
+            numbers[f"notify {call.other}"] -= 1
+            if numbers[f"notify {call.other}"] < 0:
+                numbers[f"notify {call.other}"] = 0
+                return False
+        elif line in awaited:
+            record = awaited[line]
+            return all(it > record or calls[it - 1].stream != calls[record - 1].stream for it in open_)
+        return True
+
+    for line, call in enumerate(calls, 1):
+        if call.name == "record":
+            recorded[call.other] = line
+        if call.name == "wait" and call.other in recorded:
+            awaited[line] = recorded[call.other]
+        if call.name in ("add", "notify", "await_sum", "await_notify") or line in awaited:
+            open_.append(line)
+        has_taken = True
+        while has_taken:
+            has_taken = False
+            blocked: set[int] = set()
+            for it in list(open_):
+                stream = calls[it - 1].stream
+                if stream not in blocked and take(it):
+                    open_.remove(it)
+                    taken.append(it)
+                    has_taken = bool(blocked)
+                else:
+                    blocked.add(stream)
+    if open_:
+        raise Deadlock
+    return taken
+
+
 @dataclass
 class _Action:
     line: int
@@ -139,8 +187,9 @@ class Reference:
         notified: dict[int, list[_Action]] = {}
         awaiting: dict[int, list[_Action]] = {}
         renewed = dict.fromkeys(MEMORIES, 0)
-        adds: list[tuple[_Action, int]] = []
+        adds: list[_Action] = []
         await_sum: _Action | None = None
+        synchronized: dict[int, _Action] = {}  # records and waits, by line
         for line, call in enumerate(calls, 1):
             # A task that runs after its memory was freed, and given out again, uses the old allocation.
             accesses = [(f"{memory} {renewed[memory]}", unit, writes) for memory, unit, writes in call.accesses]
@@ -166,15 +215,18 @@ class Reference:
                 recorded[call.other] = task
             elif call.name == "wait" and call.other in recorded:
                 self._order(recorded[call.other], task)
-            elif call.name == "notify":
+            synchronized[line] = task
+            yield task
+        for line in lines_that_can_run(calls):
+            call, task = calls[line - 1], synchronized[line]
+            if call.name == "notify":
                 notified.setdefault(call.other, []).append(task)
             elif call.name == "await_notify":
                 awaiting.setdefault(call.other, []).append(task)
             elif call.name == "await_sum":
                 await_sum, self._await_sum, self._needed = task, task.node, call.other
-            elif call.name == "add" and (await_sum is None or sum(it for _, it in adds) < self._needed):
-                adds.append((task, call.other))
-            yield task
+            elif call.name == "add" and await_sum is None:
+                adds.append(task)
         for notify, waits in awaiting.items():
             records = notified.get(notify, [])
             if len(records) != len(waits):
@@ -185,8 +237,9 @@ class Reference:
             raise Deadlock  # not one, but what it sets would be taken by another program
         if await_sum is not None:
             later = self._after(await_sum.node)
-            await_sum.after += [action for action, _ in adds if action.node not in later]
-            self._adds = [(action.node, it) for action, it in adds if action.node not in later]
+            enough = [action for action in adds if action.node not in later]
+            await_sum.after += enough
+            self._adds = [(action.node, calls[action.line - 1].other) for action in enough]
             if sum(it for _, it in self._adds) < self._needed:
                 raise Deadlock
 
