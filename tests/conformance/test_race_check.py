@@ -858,6 +858,13 @@ def test_hints(program: str, hints: dict[str, str]) -> None:
     assert {it["hint"]: word_at(program, it["frames"]) for it in found} == hints
 
 
+@pytest.mark.parametrize("is_held", [False, True])
+def test_hints_are_the_same_whether_or_not_the_last_waits_need_tasks(is_held: bool) -> None:
+    gate = "go = threading.Event()\na.launch_host_func(go.wait)\n" + ("" if is_held else "go.set(); a.synchronize()\n")
+    program = gate + "e.record(a)\nb.wait(e)\nb.wait(e)\ngo.set()\n"
+    assert not [it for it in findings_of(program) if it["kind"] == "hint" and it["hint"] == "redundant_wait"]
+
+
 def test_a_hint_names_the_stream_that_waits_unless_the_host_does() -> None:
     hints = [it for it in findings_of("b.wait(e)\n" + WRITE + "a.synchronize()\n" + READ) if it["kind"] == "hint"]
     assert {it["hint"]: it["stream"] for it in hints} == {"wait_without_record": 3, "host_wait": None}

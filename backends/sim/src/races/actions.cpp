@@ -12,7 +12,8 @@ namespace aclsim::races {
 namespace {
 
 constexpr std::size_t kMostEnded = 4096;
-constexpr std::size_t kMostCalls = 1024;  // newest tasks of a stream that are remembered by name
+constexpr std::size_t kMostUncounted = 64;  // waits of a stream that does nothing else
+constexpr std::size_t kMostCalls = 1024;    // newest tasks of a stream that are remembered by name
 
 }  // namespace
 
@@ -64,7 +65,7 @@ void Detector::join(Knowledge &knowledge, Lane &lane, const Action &action, cons
     const Step step = source->step_of(before.sequence);
     const bool is_known = knowledge.of(source->id) >= step;
     if (before.wait != 0 && !lane.is_host) {
-        reports_.waited(before.wait, lane.number, is_known);
+        lane.uncounted.emplace_back(before.wait, is_known);
     }
     if (is_known && lane.is_host) {
         return;
@@ -192,6 +193,12 @@ void Detector::take_task(Action &action) {
         knowledge.learn(gift->known);
     }
     lane.vain = action.vain.wait != 0 ? action.vain : lane.vain;
+    if (!action.is_wait || lane.uncounted.size() > kMostUncounted) {
+        for (const auto &[wait, is_redundant] : lane.uncounted) {
+            reports_.waited(wait, lane.number, is_redundant);
+        }
+        lane.uncounted.clear();
+    }
     advance(lane, {action.sequence, action.place, action.caller, action.caller_step}, std::move(knowledge));
     publish_record(action);
     for (Operand &operand : action.operands) {

@@ -206,6 +206,7 @@ void Detector::end_task(Point task, bool is_dropped) {
     action->is_dropped = is_dropped;
     const auto waited = lane->waits.empty() ? lane->waits.end() : lane->waits.find(task.sequence);
     if (waited != lane->waits.end()) {
+        action->is_wait = true;
         const bool is_bound = std::any_of(action->after.begin(), action->after.end(),
                                           [&](const Before &it) { return it.wait == waited->second; });
         if (!is_bound) {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "races/blocks.h"
@@ -56,7 +57,8 @@ struct ActionFields {
     bool is_dropped = false;
     bool is_quiet = false;       // HostLearns: only frees come after the task
     bool is_use = false;         // HostLearns: the host needs the end of the task
-    bool has_value = false;      // Task: a value write has satisfied its wait
+    bool is_wait = false;        // Task: of a call that waits,
+    bool has_value = false;      // and that a value write has satisfied
     std::uint64_t number = 0;    // in the order of calls
     std::uint64_t time = 0;      // of the call; 0: before this process shared anything
     std::uint64_t sequence = 0;  // of a task, in its stream,
@@ -148,6 +150,9 @@ struct Lane {
     };
     std::deque<HostWait> host_waits;
     std::unordered_map<LaneId, Source> sources;
+    // Waits behind the newest task that does not wait, and whether they brought nothing new. They count with the next
+    // such task: one that needs no task is known to the check only then.
+    std::vector<std::pair<PlaceId, bool>> uncounted;
     VainWait vain;                                     // newest wait, if it brought no order
     VainWait early_vain;                               // the same for the next task
     std::unordered_map<std::uint64_t, PlaceId> waits;  // open waits, by sequence number
@@ -160,8 +165,8 @@ struct Lane {
 
     // Returns whether the next task follows the newest one, and nothing else.
     bool is_plain() const {
-        return open.empty() && early.empty() && gifts.empty() && published.empty() && early_vain.wait == 0 &&
-               batch == 0;
+        return open.empty() && early.empty() && gifts.empty() && published.empty() && uncounted.empty() &&
+               early_vain.wait == 0 && batch == 0;
     }
     Step step_of(std::uint64_t sequence) const { return base + sequence; }
     ClockRef known_at(Step step) const;
