@@ -67,6 +67,9 @@ ORDERED = {
         MANUAL + RECORD_A + AWAIT_MANUAL + "e.record(b); a.wait(e)\n" + RESET_A + WRITE + RECORD_A + AWAIT_MANUAL + READ
     ),
     "synchronized stream": WRITE + "a.synchronize()\n" + READ,
+    "synchronized manual event that an earlier record has set": (
+        MANUAL + RECORD_C + WRITE + RECORD_A + "ok(lib.aclrtSynchronizeEvent(m))\n" + READ
+    ),
     "synchronized event": WRITE + "e.record(a); e.synchronize()\n" + READ,
     "synchronized device": WRITE + "device.synchronize()\n" + READ,
     "query that answers complete": WRITE + "while not a.is_done: pass\n" + READ,

@@ -196,7 +196,7 @@ COUNTED = {
         ["write after read: read, write"],
     ),
     "number that an add has made zero": (
-        "n.record(1, a)\n"
+        "n.record(1, a); e.record(a); b.wait(e); d.wait(e)\n"
         + WRITE_D
         + "n.record((1 << 32) - 1, d, operation='add'); n.wait(0, b, condition='==')\n"
         + READ,

@@ -447,11 +447,8 @@ Points Check::records_of(aclrtEvent event) {
     if (found == events_.end() || found->second.is_unseen) {
         return newest_of_all();
     }
-    const EventState &state = found->second;
-    if (state.manual != nullptr) {
-        return state.manual->first() == nullptr ? Points() : Points{*state.manual->first()};
-    }
-    return state.record ? Points{*state.record} : Points();
+    const std::optional<Point> &newest = found->second.record;
+    return newest ? Points{*newest} : Points();
 }
 
 // --- knowledge of the host -------------------------------------------------------------------------------------------

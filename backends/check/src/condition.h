@@ -81,7 +81,6 @@ class Latch final : public Condition {
     std::vector<Bound> record(Point task, std::uint64_t value, std::uint64_t unseen);
     void reset() { records_.clear(); }
     bool has_record_of(std::uint64_t stream) const override;
-    const Point *first() const { return records_.empty() ? nullptr : &records_.front().task; }
     void note_unseen(std::uint64_t unseen) { unseen_ = unseen; }
 
   private:
