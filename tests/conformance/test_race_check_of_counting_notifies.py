@@ -190,9 +190,11 @@ COUNTED = {
         + READ
         + WRITE_D
         + ADDS["d"]
-        + "c.launch_host_func(gate.wait)\n"
+        + "end, begin = os.pipe(); c.launch_host_func(os.read, end, 1)\n"
         + ADDS["c"]
-        + "n.record(2, a, operation='add')\n",
+        + "n.record(2, a, operation='add')\n"
+        + OPEN
+        + "os.write(begin, b'.')\n",
         ["write after read: read, write"],
     ),
     "number that an add has made zero": (
