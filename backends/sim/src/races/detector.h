@@ -139,11 +139,11 @@ class Detector {
     void enqueue_behind(const Action &launch, Owned action);
     void discard(Action &task);
 
-    void drain();
-    void see(Owned action);
-    void publish_record(const Action &action);
     void order_after_all(std::vector<Before> &after, PlaceId wait) const;
     std::uint64_t group_of(Point wait);
+    // The following functions are in order.cpp.
+    void drain();
+    void see(Owned action);
     bool is_ready(const Action &action) const;
     void give_back(Owned action);
     bool is_taken_in(const Lane &lane, const Before &before) const;
@@ -156,6 +156,7 @@ class Detector {
     // The following functions are in actions.cpp.
     void take_action(Action &action);
     void take_task(Action &action);
+    void publish_record(const Action &action);
     static Knowledge knowledge_before(const Lane &lane, const Lane &caller, const ClockRef &known_to_caller);
     static void advance(Lane &lane, const Lane::Call &call, Knowledge &&knowledge);
     void take_host_access(Action &action);
