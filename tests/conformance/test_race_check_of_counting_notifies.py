@@ -197,6 +197,16 @@ COUNTED = {
         + "os.write(begin, b'.')\n",
         ["write after read: read, write"],
     ),
+    "late one behind two functions that wait for the same": (
+        "n.wait(3, b)\n"
+        + READ
+        + WRITE_D
+        + ADDS["d"]
+        + "c.launch_host_func(gate.wait); c.launch_host_func(gate.wait)\n"
+        + ADDS["c"]
+        + "n.record(2, a, operation='add')\n",
+        ["write after read: read, write"],
+    ),
     "number that an add has made zero": (
         "n.record(1, a); e.record(a); b.wait(e); d.wait(e)\n"
         + WRITE_D

@@ -361,6 +361,9 @@ void Detector::give(const Caller &caller, const void *key) {
     Owned action = make(Action::Kind::HostGives, caller.thread);
     action->key = key;
     Given &given = given_[key];
+    if (given.giver.stream != caller.task.stream) {
+        given.of_others = std::move(given.newest);
+    }
     given.newest = std::make_shared<Gift>();
     given.giver = caller.task;
     action->gifts.push_back(given.newest);
@@ -376,8 +379,11 @@ void Detector::take(const Caller &caller, const void *key) {
         return;
     }
     Action *const run = find_open(caller.task);
-    if (run != nullptr && given->second.giver != caller.task) {  // its stream continues after what it waited for
-        run->gifts.push_back(given->second.newest);
+    if (run != nullptr) {  // its stream continues after what it waited for, and after its own earlier gifts anyway
+        const bool is_own = given->second.giver.stream == caller.task.stream;
+        if (const auto &gift = is_own ? given->second.of_others : given->second.newest) {
+            run->gifts.push_back(gift);
+        }
     }
     Owned action = make(Action::Kind::HostTakes, caller.thread);
     action->key = key;

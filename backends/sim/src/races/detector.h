@@ -203,7 +203,8 @@ class Detector {
     struct Given {
         ClockRef known = clock_zero();  // sum of all that were given, as far as those actions have been taken
         std::shared_ptr<Gift> newest = {};
-        Point giver{};  // task whose host function gave the newest; none: the host
+        Point giver{};                         // task whose host function gave the newest; none: the host
+        std::shared_ptr<Gift> of_others = {};  // the newest of another stream than the giver's
     };
     std::unordered_map<const void *, Given> given_;
     ClockRef quiet_ = clock_zero();
