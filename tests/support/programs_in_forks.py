@@ -156,6 +156,9 @@ def _next_job() -> dict[str, Any] | None:
     return None
 
 
+_variables: dict[str, Any] = {}  # keeps those of the program until the interpreter ends, as any other program does
+
+
 def _become(job: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(job["environment"])
@@ -177,10 +180,10 @@ def _become(job: dict[str, Any]) -> None:
     elif first == "-m":
         module, *given = rest
         sys.argv[:] = [module, *given]
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        _variables.update(runpy.run_module(module, run_name="__main__", alter_sys=True))
     else:
         sys.argv[:] = [first, *rest]
-        runpy.run_path(first, run_name="__main__")
+        _variables.update(runpy.run_path(first, run_name="__main__"))
 
 
 if __name__ == "__main__":
