@@ -1,40 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The race check in front of the vendor's library, whose part the double plays.
 
-It has the rules of the simulator's check; programs for these are in test_race_check.py. Accesses that it does
+It has the rules of the simulator's check; programs for these are in support/race_rules.py. Accesses that it does
 not see are never reported.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-from support import vendor
-from support.race_check import findings_of, races_of
+from support import race_rules, vendor
+from support.race_check import RACE, READ, WRITE, findings_of, races_of
 
 from ascend_rt.backends.check import library_path
-
-
-def _rules() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("rules_of_races", Path(__file__).with_name("test_race_check.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-RULES = _rules()
-WRITE, READ, RACE = RULES.WRITE, RULES.READ, RULES.RACE
 
 UNSEEN = {
     "wait that fails by its limit",
@@ -123,7 +108,7 @@ def is_for_any_library(program: str) -> bool:
     return "sim." not in program
 
 
-ORDERED = {name: program for name, program in RULES.ORDERED.items() if is_for_any_library(program)}
+ORDERED = {name: program for name, program in race_rules.ORDERED.items() if is_for_any_library(program)}
 
 
 @pytest.mark.parametrize("name", named(ORDERED))
@@ -131,12 +116,12 @@ def test_nothing_is_reported(variables: Variables, name: str) -> None:
     assert races_of(ORDERED[name], variables) == []
 
 
-RACES = {name for name, (program, _) in RULES.RACES.items() if is_for_any_library(program)} - FATAL
+RACES = {name for name, (program, _) in race_rules.RACES.items() if is_for_any_library(program)} - FATAL
 
 
 @pytest.mark.parametrize("name", named(sorted(RACES)))
 def test_races_are_reported_unless_they_are_unseen(variables: Variables, name: str) -> None:
-    program, races = RULES.RACES[name]
+    program, races = race_rules.RACES[name]
     assert races_of(program, variables) == ([] if name in UNSEEN else races)
 
 
@@ -182,7 +167,7 @@ def test_a_wait_before_a_host_function_that_is_refused_stays_the_reason(variable
 BEFORE_REFUSED = {
     "host function": "a.launch_host_func(lambda: access(2, p.ctypes.data, 4096))\nrefuse(a)\n" + WRITE,
     "wait": WRITE + "e.record(a); b.wait(e)\nrefuse(b)\n" + READ,
-    "wait that is satisfied later": RULES.NOTIFY + "n.wait(b)\nrefuse(b)\n" + READ + WRITE + "n.record(a)\n",
+    "wait that is satisfied later": race_rules.NOTIFY + "n.wait(b)\nrefuse(b)\n" + READ + WRITE + "n.record(a)\n",
     "task": WRITE + "refuse(a)\na.synchronize()\n" + READ,
 }
 
@@ -202,17 +187,17 @@ EXPORT = (
     "word = Buffer(2 << 20)\nkey = ffi.new('char[65]')\n"
     "ok(lib.aclrtIpcMemGetExportKey(address(word), word.nbytes, key, 65, 0))\n"
 )
-SHARED_NOTIFY = RULES.NOTIFY + "key = n.export()\n"
+SHARED_NOTIFY = race_rules.NOTIFY + "key = n.export()\n"
 
 MAY_BE_ORDERED = {
-    "notify that a graph waits for": RULES.NOTIFY
+    "notify that a graph waits for": race_rules.NOTIFY
     + GRAPH.format("n.wait(c)")
     + WRITE
     + "n.record(a)\ng.launch(b)\n"
     + READ,
-    "notify that a graph waits for, later": RULES.NOTIFY + GRAPH.format("n.wait(c)") + LATER + "n.record(a)\n",
+    "notify that a graph waits for, later": race_rules.NOTIFY + GRAPH.format("n.wait(c)") + LATER + "n.record(a)\n",
     "value that a graph waits for, later": (
-        RULES.WORD + GRAPH.format(RULES.AWAIT.replace("raw(b)", "raw(c)").strip()) + LATER + RULES.SET
+        race_rules.WORD + GRAPH.format(race_rules.AWAIT.replace("raw(b)", "raw(c)").strip()) + LATER + race_rules.SET
     ),
     "host function of a graph": HOST_FUNCTION.format(2) + WRITE + "g.launch(a)\n",
     "copy in a host function of a graph": (
@@ -222,9 +207,9 @@ MAY_BE_ORDERED = {
     "notify of another process, later": SHARED_NOTIFY + "n.wait(b)\n" + READ + WRITE + "n.record(a); n.record(a)\n",
     "word in memory that other processes have": (
         EXPORT
-        + RULES.SET.replace("address(z)", "address(word)")
+        + race_rules.SET.replace("address(z)", "address(word)")
         + WRITE
-        + RULES.AWAIT.replace("address(z)", "address(word)")
+        + race_rules.AWAIT.replace("address(z)", "address(word)")
         + READ
     ),
 }
@@ -242,7 +227,7 @@ NO_ORDER = {
     + WRITE
     + "g.launch(b)\n"
     + READ,
-    "word that no other process has": RULES.WORD + RULES.SET + WRITE + RULES.AWAIT + READ,
+    "word that no other process has": race_rules.WORD + race_rules.SET + WRITE + race_rules.AWAIT + READ,
 }
 
 
@@ -267,7 +252,7 @@ other = subprocess.Popen([sys.executable, "-c", exporter], stdin=-1, stdout=-1, 
 
 UNSEEN_WORK = {
     "the accesses of 2 executions of graphs or models": (
-        RULES.MODEL + "for i in range(2):\n    ok(lib.aclmdlRIExecute(model, -1))\n"
+        race_rules.MODEL + "for i in range(2):\n    ok(lib.aclmdlRIExecute(model, -1))\n"
     ),
     "1 access to memory of a device that no call seen has allocated": (
         OTHER_PROCESS + "with IpcMemory.open(bytes.fromhex(other.stdout.readline().decode()), 2 << 20) as there:\n"
@@ -325,7 +310,7 @@ def test_launches_that_declare_nothing_are_counted_and_not_reported(with_kernels
 def test_a_kernel_may_change_a_word_unseen(with_kernels: Variables) -> None:
     launch = 'binary.kernel("scale", ["float32[]"]).launch(c, 1, z)\n'
     early = "ok(lib.aclrtValueWrite(address(z), 7, 0, raw(c)))\n"
-    program = RULES.WORD + early + "c.synchronize()\n{}" + WRITE + RULES.SET + RULES.AWAIT + READ
+    program = race_rules.WORD + early + "c.synchronize()\n{}" + WRITE + race_rules.SET + race_rules.AWAIT + READ
     assert races_of(KERNEL + program.format(""), with_kernels) == RACE
     assert races_of(KERNEL + program.format(launch), with_kernels) == []
 
@@ -347,7 +332,7 @@ def test_a_graph_is_named_as_unseen(variables: Variables) -> None:
 
 @pytest.mark.full
 def test_a_part_that_an_allocator_has_given_out_has_a_name_and_a_place(variables: Variables) -> None:
-    RULES.check_names_of_parts(findings_of(RULES.PARTS, variables))
+    race_rules.check_names_of_parts(findings_of(race_rules.PARTS, variables))
 
 
 FRAMES = """
