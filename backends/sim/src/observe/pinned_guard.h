@@ -10,7 +10,7 @@
 // (support/own_view.h).
 //
 // Protecting and opening pages takes longer than copying them, so of the uses at one place in the program the first
-// thousand are watched, and a sample of the others; ASCEND_RT_CHECK_EVERY_USE=1 watches all. The sample depends on
+// hundred are watched, and a sample of the others; ASCEND_RT_CHECK_EVERY_USE=1 watches all. The sample depends on
 // their number alone: a program that does the same has the same findings.
 #pragma once
 
